@@ -1,0 +1,1 @@
+//! What the compiler and the runtime share.
