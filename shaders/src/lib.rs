@@ -1,1 +1,8 @@
-//! What the compiler and the runtime share.
+//! What the compiler and the runtime of meganeura share: dimensions, row programs and the pointwise registry, kernel
+//! descriptions, the schedule's types and, behind the feature `generate`, the WGSL of the kernels.
+
+pub mod dim;
+pub mod kernel;
+pub mod pointwise;
+pub mod prog;
+pub mod schedule;

@@ -1,0 +1,345 @@
+//! The registry of pointwise operations: one row states everything about one operation.
+//!
+//! A row holds the name in the language, the value in f64, the WGSL spelling, the cost in floating-point operations
+//! and the derivative as a program over operands and result. Nothing else in the project lists these operations.
+
+use serde::{Deserialize, Serialize};
+
+use crate::prog::{Const, Instr, Linker, Reg};
+
+/// How the result changes with an operand.
+#[derive(Clone, Copy)]
+pub enum Slope {
+    /// The derivative, from the operands and the result.
+    By(fn(&mut Linker, &[Reg], Reg) -> Reg),
+    /// The operation is constant between its jumps.
+    Zero,
+}
+
+/// WGSL that an operation needs beside its expression: the name of a helper function and its text.
+pub type Helper = (&'static str, &'static str);
+
+macro_rules! registry {
+    ($(#[$about:meta])* $Kind:ident, $arity:literal, $Function:ty:
+     $($Name:ident $name:literal cost $cost:literal eval $eval:expr, wgsl $wgsl:literal $(helper $helper:ident)?, slopes [$($slope:expr),+];)+) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+        #[allow(missing_docs)]
+        pub enum $Kind { $($Name),+ }
+
+        impl $Kind {
+            /// All rows.
+            pub const ALL: &'static [$Kind] = &[$($Kind::$Name),+];
+
+            /// The name of the function in the language, or the operator.
+            pub fn name(self) -> &'static str {
+                match self { $($Kind::$Name => $name),+ }
+            }
+
+            /// What computes the value; truth is 1 and 0.
+            pub fn function(self) -> $Function {
+                match self { $($Kind::$Name => $eval),+ }
+            }
+
+            /// Floating-point operations for one element; 8 stands for what a special function unit does.
+            pub fn cost(self) -> u64 {
+                match self { $($Kind::$Name => $cost),+ }
+            }
+
+            /// The expression, with `$0`, `$1` for the operands.
+            pub fn wgsl(self) -> &'static str {
+                match self { $($Kind::$Name => $wgsl),+ }
+            }
+
+            /// The function that the expression calls, if WGSL lacks it.
+            pub fn helper(self) -> Option<Helper> {
+                match self { $($Kind::$Name => registry!(@helper $($helper)?)),+ }
+            }
+
+            /// The derivatives by each operand.
+            pub fn slopes(self) -> [Slope; $arity] {
+                match self { $($Kind::$Name => [$($slope),+]),+ }
+            }
+        }
+    };
+    (@helper) => { None };
+    (@helper $helper:ident) => { Some($helper) };
+}
+
+const ONE: Slope = Slope::By(|l, _, _| l.constant(1.0));
+const MINUS_ONE: Slope = Slope::By(|l, _, _| l.constant(-1.0));
+
+registry! {
+    /// Operations of one operand.
+    Un, 1, fn(f64) -> f64:
+    Neg "-" cost 1 eval |x| -x, wgsl "-($0)", slopes [MINUS_ONE];
+    Not "!" cost 1 eval |x| f64::from(x == 0.0), wgsl "!($0)", slopes [Slope::Zero];
+    Abs "abs" cost 1 eval f64::abs, wgsl "abs($0)", slopes [Slope::By(|l, x, _| l.un(Un::Sign, x[0]))];
+    Exp "exp" cost 8 eval f64::exp, wgsl "exp($0)", slopes [Slope::By(|_, _, y| y)];
+    Log "log" cost 8 eval f64::ln, wgsl "log($0)", slopes [Slope::By(|l, x, _| l.un(Un::Recip, x[0]))];
+    Log1p "log1p" cost 10 eval f64::ln_1p, wgsl "log1p_($0)" helper LOG1P, slopes [Slope::By(|l, x, _| {
+        let one = l.constant(1.0);
+        let sum = l.bin(Bin::Add, one, x[0]);
+        l.un(Un::Recip, sum)
+    })];
+    Sqrt "sqrt" cost 8 eval f64::sqrt, wgsl "sqrt($0)", slopes [Slope::By(|l, _, y| {
+        let half = l.constant(0.5);
+        l.bin(Bin::Div, half, y)
+    })];
+    Rsqrt "rsqrt" cost 8 eval |x| 1.0 / x.sqrt(), wgsl "inverseSqrt($0)", slopes [Slope::By(|l, _, y| {
+        let half = l.constant(-0.5);
+        let square = l.mul(y, y);
+        let cube = l.mul(square, y);
+        l.mul(half, cube)
+    })];
+    Recip "recip" cost 4 eval |x| 1.0 / x, wgsl "1.0 / ($0)", slopes [Slope::By(|l, _, y| {
+        let square = l.mul(y, y);
+        l.un(Un::Neg, square)
+    })];
+    Sin "sin" cost 8 eval f64::sin, wgsl "sin($0)", slopes [Slope::By(|l, x, _| l.un(Un::Cos, x[0]))];
+    Cos "cos" cost 8 eval f64::cos, wgsl "cos($0)", slopes [Slope::By(|l, x, _| {
+        let sine = l.un(Un::Sin, x[0]);
+        l.un(Un::Neg, sine)
+    })];
+    Tan "tan" cost 16 eval f64::tan, wgsl "tan($0)", slopes [Slope::By(|l, _, y| {
+        let one = l.constant(1.0);
+        let square = l.mul(y, y);
+        l.bin(Bin::Add, one, square)
+    })];
+    Erf "erf" cost 16 eval erf, wgsl "erf_($0)" helper ERF, slopes [Slope::By(|l, x, _| {
+        let scale = l.constant(std::f64::consts::FRAC_2_SQRT_PI);
+        let square = l.mul(x[0], x[0]);
+        let minus = l.un(Un::Neg, square);
+        let bell = l.un(Un::Exp, minus);
+        l.mul(scale, bell)
+    })];
+    Floor "floor" cost 1 eval f64::floor, wgsl "floor($0)", slopes [Slope::Zero];
+    Ceil "ceil" cost 1 eval f64::ceil, wgsl "ceil($0)", slopes [Slope::Zero];
+    Round "round" cost 1 eval f64::round_ties_even, wgsl "round($0)", slopes [Slope::Zero];
+    Sign "sign" cost 1 eval |x| if x > 0.0 { 1.0 } else if x < 0.0 { -1.0 } else { 0.0 }, wgsl "sign($0)", slopes [Slope::Zero];
+    Relu "relu" cost 1 eval |x| x.max(0.0), wgsl "max($0, 0.0)", slopes [Slope::By(|l, _, y| {
+        let zero = l.constant(0.0);
+        let on = l.bin(Bin::Lt, zero, y);
+        let one = l.constant(1.0);
+        l.push(Instr::Select(on, one, zero))
+    })];
+    Sigmoid "sigmoid" cost 9 eval |x| 1.0 / (1.0 + (-x).exp()), wgsl "1.0 / (1.0 + exp(-clamp($0, -80.0, 80.0)))",
+        slopes [Slope::By(|l, _, y| {
+            let one = l.constant(1.0);
+            let rest = l.bin(Bin::Sub, one, y);
+            l.mul(y, rest)
+        })];
+    Tanh "tanh" cost 8 eval f64::tanh, wgsl "tanh(clamp($0, -15.0, 15.0))", slopes [Slope::By(|l, _, y| {
+        let one = l.constant(1.0);
+        let square = l.mul(y, y);
+        l.bin(Bin::Sub, one, square)
+    })];
+    Softplus "softplus" cost 18 eval |x| x.max(0.0) + (-x.abs()).exp().ln_1p(),
+        wgsl "softplus_($0)" helper SOFTPLUS, slopes [Slope::By(|l, x, _| l.un(Un::Sigmoid, x[0]))];
+}
+
+registry! {
+    /// Operations of two operands.
+    Bin, 2, fn(f64, f64) -> f64:
+    Add "+" cost 1 eval |x, y| x + y, wgsl "$0 + $1", slopes [ONE, ONE];
+    Sub "-" cost 1 eval |x, y| x - y, wgsl "$0 - $1", slopes [ONE, MINUS_ONE];
+    Mul "*" cost 1 eval |x, y| x * y, wgsl "$0 * $1", slopes [Slope::By(|_, x, _| x[1]), Slope::By(|_, x, _| x[0])];
+    Div "/" cost 4 eval |x, y| x / y, wgsl "$0 / $1", slopes [Slope::By(|l, x, _| l.un(Un::Recip, x[1])), Slope::By(|l, x, y| {
+        let ratio = l.bin(Bin::Div, y, x[1]);
+        l.un(Un::Neg, ratio)
+    })];
+    Max "max" cost 1 eval f64::max, wgsl "max($0, $1)", slopes [
+        Slope::By(|l, x, _| chosen(l, Bin::Le, x[1], x[0])), Slope::By(|l, x, _| chosen(l, Bin::Lt, x[0], x[1]))];
+    Min "min" cost 1 eval f64::min, wgsl "min($0, $1)", slopes [
+        Slope::By(|l, x, _| chosen(l, Bin::Le, x[0], x[1])), Slope::By(|l, x, _| chosen(l, Bin::Lt, x[1], x[0]))];
+    Rem "%" cost 4 eval |x, y| x % y, wgsl "$0 % $1", slopes [ONE, Slope::By(|l, x, _| {
+        let ratio = l.bin(Bin::Div, x[0], x[1]);
+        let (floor, ceil, zero) = (l.un(Un::Floor, ratio), l.un(Un::Ceil, ratio), l.constant(0.0));
+        let positive = l.bin(Bin::Le, zero, ratio);
+        let whole = l.push(Instr::Select(positive, floor, ceil));
+        l.un(Un::Neg, whole)
+    })];
+    Pow "pow" cost 16 eval f64::powf, wgsl "pow_($0, $1)" helper POW, slopes [Slope::By(|l, x, _| {
+        let one = l.constant(1.0);
+        let less = l.bin(Bin::Sub, x[1], one);
+        let power = l.bin(Bin::Pow, x[0], less);
+        l.mul(x[1], power)
+    }), Slope::By(|l, x, y| {
+        let (zero, one) = (l.constant(0.0), l.constant(1.0));
+        let positive = l.bin(Bin::Lt, zero, x[0]);
+        let inside = l.push(Instr::Select(positive, x[0], one));
+        let log = l.un(Un::Log, inside);
+        l.mul(y, log)
+    })];
+    Lt "<" cost 1 eval |x, y| f64::from(x < y), wgsl "$0 < $1", slopes [Slope::Zero, Slope::Zero];
+    Le "<=" cost 1 eval |x, y| f64::from(x <= y), wgsl "$0 <= $1", slopes [Slope::Zero, Slope::Zero];
+    Eq "==" cost 1 eval |x, y| f64::from(x == y), wgsl "$0 == $1", slopes [Slope::Zero, Slope::Zero];
+    And "&" cost 1 eval |x, y| f64::from(x != 0.0 && y != 0.0), wgsl "$0 && $1", slopes [Slope::Zero, Slope::Zero];
+    Or "|" cost 1 eval |x, y| f64::from(x != 0.0 || y != 0.0), wgsl "$0 || $1", slopes [Slope::Zero, Slope::Zero];
+}
+
+impl Un {
+    /// The value; truth is 1 and 0.
+    pub fn eval(self, x: f64) -> f64 {
+        self.function()(x)
+    }
+}
+
+impl Bin {
+    /// The value; truth is 1 and 0.
+    pub fn eval(self, x: f64, y: f64) -> f64 {
+        self.function()(x, y)
+    }
+
+    /// Whether the operands may change places.
+    pub fn commutes(self) -> bool {
+        matches!(self, Bin::Add | Bin::Mul | Bin::Max | Bin::Min | Bin::Eq | Bin::And | Bin::Or)
+    }
+
+    /// Whether the result is a truth value.
+    pub fn is_comparison(self) -> bool {
+        matches!(self, Bin::Lt | Bin::Le | Bin::Eq)
+    }
+
+    /// Whether operands and result are truth values.
+    pub fn is_logical(self) -> bool {
+        matches!(self, Bin::And | Bin::Or)
+    }
+}
+
+fn chosen(l: &mut Linker, compare: Bin, a: Reg, b: Reg) -> Reg {
+    let hit = l.bin(compare, a, b);
+    let one = l.push(Instr::Const(Const::float(1.0)));
+    let zero = l.constant(0.0);
+    l.push(Instr::Select(hit, one, zero))
+}
+
+/// For small arguments the series, since the rounding of `1 + x` loses them.
+const LOG1P: Helper = (
+    "log1p_",
+    "fn log1p_(x: f32) -> f32 {
+    let u = 1.0 + x;
+    let d = u - 1.0;
+    return select(log(u) * (x / select(d, 1.0, d == 0.0)), x, d == 0.0);
+}
+",
+);
+
+const SOFTPLUS: Helper = (
+    "softplus_",
+    "fn softplus_(x: f32) -> f32 {
+    let e = exp(-abs(x));
+    let u = 1.0 + e;
+    let d = u - 1.0;
+    return max(x, 0.0) + select(log(u) * (e / select(d, 1.0, d == 0.0)), e, d == 0.0);
+}
+",
+);
+
+/// WGSL's `pow` is undefined for a negative base; integer powers of one are not.
+const POW: Helper = (
+    "pow_",
+    "fn pow_(x: f32, y: f32) -> f32 {
+    let p = pow(abs(x), y);
+    let odd = abs(y) % 2.0 == 1.0;
+    return select(p, -p, x < 0.0 && odd);
+}
+",
+);
+
+/// A Taylor series below 0.5, above it 1 - erfc by the rational approximation 7.1.26 of Abramowitz and Stegun.
+const ERF: Helper = (
+    "erf_",
+    "fn erf_(x: f32) -> f32 {
+    let a = min(abs(x), 9.0);
+    let s = a * a;
+    let small = a * 1.1283792 * (1.0 + s * (-0.33333333 + s * (0.1 + s * (-0.023809524 + s * (0.0046296296 + s * -0.00075757576)))));
+    let t = 1.0 / (1.0 + 0.3275911 * a);
+    let tail = t * (0.25482959 + t * (-0.28449674 + t * (1.4214137 + t * (-1.4531520 + t * 1.0614054)))) * exp(-s);
+    return sign(x) * select(1.0 - tail, small, a < 0.5);
+}
+",
+);
+
+/// The error function by its Taylor series (|x| < 3) and the continued fraction of erfc (beyond), to f64 accuracy.
+fn erf(x: f64) -> f64 {
+    let a = x.abs();
+    if a < 3.0 {
+        let (mut term, mut sum, mut n) = (a, a, 0.0f64);
+        while term.abs() > 1e-18 * sum.abs() && n < 200.0 {
+            n += 1.0;
+            term *= -a * a / n;
+            sum += term / (2.0 * n + 1.0);
+        }
+        return x.signum() * sum * std::f64::consts::FRAC_2_SQRT_PI;
+    }
+    let fraction = (1..=60).rev().fold(a, |below, k| a + f64::from(k) / 2.0 / below);
+    x.signum() * (1.0 - (-a * a).exp() / fraction / std::f64::consts::PI.sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prog::Leaf;
+
+    #[test]
+    fn erf_has_its_known_values() {
+        let known =
+            [(0.1, 0.1124629160182849), (0.5, 0.5204998778130465), (1.0, 0.8427007929497149), (2.5, 0.999593047982555)];
+        for (x, y) in known.into_iter().chain([(3.5, 0.999999256901628), (0.0, 0.0)]) {
+            assert!((erf(x) - y).abs() < 1e-14 && (erf(-x) + y).abs() < 1e-14, "erf({x}) = {}", erf(x));
+        }
+    }
+
+    /// Every derivative of the registry against a difference quotient, at points of both signs.
+    #[test]
+    fn slopes_are_the_limits_of_difference_quotients() {
+        let slope = |slope: Slope, x: &[f64], y: f64| match slope {
+            Slope::Zero => 0.0,
+            Slope::By(by) => {
+                let mut link = Linker::default();
+                let operands: Vec<Reg> = (0..x.len() as u32).map(|k| link.leaf(Leaf::Arg(k))).collect();
+                let result = link.leaf(Leaf::Arg(9));
+                let root = by(&mut link, &operands, result);
+                let (programs, leaves) = link.finish(&[root], &[]);
+                let inputs = leaves.iter().map(|leaf| match leaf {
+                    Leaf::Arg(9) => y,
+                    Leaf::Arg(k) => x[*k as usize],
+                    _ => f64::NAN,
+                });
+                programs[0].eval_scalars(&inputs.collect::<Vec<_>>())
+            }
+        };
+        let check = |name: &str, exact: f64, f: &dyn Fn(f64) -> f64, x: f64| {
+            let step = 1e-6;
+            let quotient = (f(x + step) - f(x - step)) / (2.0 * step);
+            assert!((exact - quotient).abs() < 1e-6 * (1.0 + exact.abs()), "{name} at {x}: {exact}, found {quotient}");
+        };
+        for un in Un::ALL.iter().filter(|un| **un != Un::Not) {
+            for x in [0.3, 1.7, -0.6, -2.2] {
+                let y = un.eval(x);
+                if y.is_finite() {
+                    check(un.name(), slope(un.slopes()[0], &[x], y), &|x| un.eval(x), x);
+                }
+            }
+        }
+        for bin in Bin::ALL {
+            for (x, y) in [(0.7, 1.9), (2.3, 0.4), (1.3, -0.8), (5.5, 2.0)] {
+                let (slopes, value) = (bin.slopes(), bin.eval(x, y));
+                check(bin.name(), slope(slopes[0], &[x, y], value), &|x| bin.eval(x, y), x);
+                check(bin.name(), slope(slopes[1], &[x, y], value), &|y| bin.eval(x, y), y);
+            }
+        }
+    }
+
+    #[test]
+    fn ties_of_max_and_min_go_to_the_first_operand() {
+        assert!(Bin::Max.commutes() && !Bin::Sub.commutes());
+        let mut link = Linker::default();
+        let x = [link.leaf(Leaf::Arg(0)), link.leaf(Leaf::Arg(1))];
+        let Slope::By(by) = Bin::Max.slopes()[0] else { return assert_eq!(0, 1, "max has a slope") };
+        let root = by(&mut link, &x, x[0]);
+        let (programs, _) = link.finish(&[root], &[Leaf::Arg(0), Leaf::Arg(1)]);
+        assert_eq!(programs[0].eval_scalars(&[2.0, 2.0]), 1.0);
+    }
+}
