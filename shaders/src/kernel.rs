@@ -81,6 +81,9 @@ pub enum Kernel {
     Copy(Copy),
 }
 
+/// What belongs to the left and to the right side of a product.
+pub type Sides<'a, T> = (&'a [T], &'a [T]);
+
 /// The shapes inside a contraction.
 pub struct ContractShapes<S> {
     /// Left sides, after their programs.
@@ -176,7 +179,7 @@ impl Contract {
     }
 
     /// The arguments of each term (`a`, `b`) and of the epilogue.
-    pub fn parts<'a, T>(&self, args: &'a [T]) -> (Vec<(&'a [T], &'a [T])>, &'a [T]) {
+    pub fn parts<'a, T>(&self, args: &'a [T]) -> (Vec<Sides<'a, T>>, &'a [T]) {
         let mut rest = args;
         let mut take = |n: u8| {
             let (own, others) = rest.split_at(usize::from(n));

@@ -5,4 +5,5 @@ pub mod dim;
 pub mod kernel;
 pub mod pointwise;
 pub mod prog;
+pub mod reference;
 pub mod schedule;
