@@ -1,1 +1,13 @@
-//! The runtime.
+//! The runtime: devices, memory, weights, data and the replay of what `model!` emits.
+//!
+//! Nothing here knows a model. What comes in is plain data: buffers and byte offsets, WGSL texts, words and
+//! grids; what a user passes is checked before anything is recorded and never panics.
+
+pub mod device;
+mod error;
+
+pub use device::{Device, DeviceInfo, DeviceKind};
+pub use error::Error;
+
+/// What every fallible call of this crate returns.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

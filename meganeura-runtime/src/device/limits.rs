@@ -1,0 +1,41 @@
+//! The limits that a device is trusted with, and the checks against them.
+//!
+//! The driver library reports none, so these are the guaranteed values of Vulkan Roadmap 2022, with the range of a
+//! storage binding as every implementation of it has it. What passes these checks runs on any baseline device.
+
+use crate::{Error, Result};
+
+/// Buffers that one kernel may bind: `b0 … b14`.
+pub const MAX_BUFFERS: usize = 15;
+/// `u32` words of the uniform struct `p`.
+pub const MAX_WORDS: usize = 60;
+/// Every binding's offset is a multiple of this many bytes.
+pub const BINDING_ALIGNMENT: u64 = 256;
+
+/// What a device guarantees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Bytes that one storage binding covers, counted from its offset to the end of its buffer.
+    pub binding_bytes: u64,
+    /// Workgroups along each axis of a dispatch.
+    pub workgroups: u32,
+    /// Invocations in one workgroup.
+    pub invocations: u32,
+    /// Bytes of workgroup memory.
+    pub workgroup_bytes: u32,
+}
+
+impl Limits {
+    /// The baseline device.
+    pub const BASELINE: Self =
+        Self { binding_bytes: 128 << 20, workgroups: 65_535, invocations: 256, workgroup_bytes: 16 << 10 };
+}
+
+/// Fails with the limit's name and both values if `found` is more than `allowed`.
+pub(super) fn check(what: impl FnOnce() -> String, limit: &'static str, allowed: u64, found: u64) -> Result<()> {
+    if found <= allowed {
+        return Ok(());
+    }
+    Err(Error::Limit { what: what(), limit, allowed, found })
+}
