@@ -6,6 +6,7 @@
 //! index. A [`Call`] is a composite: its body block takes the inputs and gives the result and named inner values.
 //! Storage is append-only and every id points backward, so a graph can be walked in the order of its blocks.
 
+mod broadcast;
 mod build;
 mod display;
 mod verify;

@@ -2,6 +2,7 @@
 //! one is a file here and a line in `structural!`; a composite is a body over both.
 
 mod broadcast;
+pub mod composite;
 mod contract;
 mod pad;
 mod reshape;
