@@ -1,0 +1,32 @@
+//! Tokens of `model!` to its tree.
+//!
+//! In: the tokens of one invocation, or of one item that travelled. Out: a `Source`, and every mistake of form in the
+//! sink. Parsing recovers at statements, members and items, so the tree is there whatever the tokens are, with poison
+//! where a mistake was reported; it never panics, and it never recurses deeper than the limits on nesting allow.
+//! A model's entries with their parameters can be read from the tree even where bodies have mistakes.
+
+mod ast;
+mod attributes;
+mod expressions;
+mod items;
+mod literals;
+mod members;
+mod name;
+mod parser;
+mod statements;
+mod types;
+
+#[cfg(test)]
+mod tests;
+
+pub use ast::*;
+pub use name::Ident;
+
+use crate::errors::Errors;
+use proc_macro2::TokenStream;
+
+/// Reads one invocation; never stops at the first mistake.
+pub fn parse(tokens: TokenStream, errors: &mut Errors) -> Source {
+    let mut statements = 0;
+    parser::Parser::new(tokens, errors, &mut statements).source()
+}

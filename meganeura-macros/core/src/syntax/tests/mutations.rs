@@ -1,0 +1,94 @@
+//! Whatever the tokens are, the parser ends without a panic, and what is left can be walked.
+
+use super::first_page::{DECODER, MLP};
+use super::show;
+use crate::errors::Errors;
+use crate::syntax::{ItemBody, MemberKind, parse};
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+
+/// xorshift: the same mutations in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % limit.max(1) as u64).unwrap()
+    }
+}
+
+fn pool() -> Vec<TokenTree> {
+    let text = "if else for in let mut fn pub use layer model param state buffer step as self _ true x f32 Linear
+        0 1 1.5 1u8 \"s\" 'c' , ; : :: . .. ..= = == < <= > >= + - * / @ & | ! # $ ? -> ** () [] {} (x) [0] {x}
+        #[train] [..] <a, b> (self) {let x = ;} r#if";
+    text.parse::<TokenStream>().unwrap().into_iter().collect()
+}
+
+/// Changes one place somewhere inside.
+fn mutate(stream: TokenStream, random: &mut Random, pool: &[TokenTree]) -> TokenStream {
+    let mut trees: Vec<_> = stream.into_iter().collect();
+    let groups: Vec<_> = (0..trees.len()).filter(|at| matches!(trees[*at], TokenTree::Group(_))).collect();
+    if !groups.is_empty() && random.below(4) > 0 {
+        let at = groups[random.below(groups.len())];
+        if let TokenTree::Group(group) = &trees[at] {
+            let inner = mutate(group.stream(), random, pool);
+            trees[at] = TokenTree::Group(Group::new(group.delimiter(), inner));
+        }
+        return trees.into_iter().collect();
+    }
+    let at = random.below(trees.len());
+    let new = pool[random.below(pool.len())].clone();
+    match random.below(6) {
+        _ if trees.is_empty() => trees.push(new),
+        0 => drop(trees.remove(at)),
+        1 => trees[at] = new,
+        2 => trees.insert(at, new),
+        3 => {
+            let other = random.below(trees.len());
+            trees.swap(at, other);
+        }
+        4 => trees.insert(at, trees[random.below(trees.len())].clone()),
+        _ => {
+            let end = at + random.below(trees.len() - at) + 1;
+            let inner: TokenStream = trees.drain(at..end).collect();
+            let delimiter = [Delimiter::None, Delimiter::Parenthesis, Delimiter::Brace, Delimiter::Bracket];
+            trees.insert(at, TokenTree::Group(Group::new(delimiter[random.below(4)], inner)));
+        }
+    }
+    trees.into_iter().collect()
+}
+
+#[test]
+fn twenty_thousand_mutations_of_the_first_page_end_without_a_panic() {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let pool = pool();
+    let (mut broken, mut names) = (0, 0);
+    for round in 0..20_000 {
+        let text = if round % 4 == 0 { DECODER } else { MLP };
+        let mut stream: TokenStream = text.parse().unwrap();
+        for _ in 0..=random.below(3) {
+            stream = mutate(stream, &mut random, &pool);
+        }
+        let mut errors = Errors::new();
+        let source = parse(stream, &mut errors);
+        broken += usize::from(!errors.is_empty());
+        for item in &source.items {
+            names += 1;
+            let ItemBody::Definition(definition) = &item.body else { continue };
+            let shown = show::members(&definition.members);
+            let poison = shown.contains("POISON") || !definition.dimensions.complete;
+            assert!(!poison || !errors.is_empty(), "poison without an error: {}", item.text);
+            for member in &definition.members {
+                member.name().map(|name| name.to_token());
+                if let MemberKind::Function(function) = &member.kind {
+                    function.parameters.iter().for_each(|parameter| drop(parameter.name.to_token()));
+                    let poison = show::block(&function.body).contains("POISON");
+                    assert!(!poison || item.broken, "poison in a sound item: {}", item.text);
+                }
+            }
+        }
+    }
+    assert!(broken > 10_000 && broken < 20_000, "{broken} of 20000 mutations are mistakes");
+    assert!(names > 20_000, "items survive: {names}");
+}
