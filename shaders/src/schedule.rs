@@ -64,9 +64,22 @@ pub struct Tensor {
 }
 
 impl Tensor {
+    /// The shape of one tensor.
+    pub fn one(&self) -> &[i64] {
+        &self.shape[self.loops..]
+    }
+
+    /// The names of all tensors of the array in the order in which they lie; one of a single tensor.
+    pub fn names(&self) -> Vec<String> {
+        self.shape[..self.loops].iter().fold(vec![self.name.clone()], |names, count| {
+            let each = |name: String| (0..*count).map(move |k| name.replacen("{}", &k.to_string(), 1));
+            names.into_iter().flat_map(each).collect()
+        })
+    }
+
     /// Bytes from one row of an array to the next; of a single tensor its bytes, rounded up to [`ALIGN`].
     pub fn stride(&self) -> i64 {
-        let bytes = self.shape[self.loops..].iter().product::<i64>() * ELEMENT;
+        let bytes = self.one().iter().product::<i64>() * ELEMENT;
         (bytes + ALIGN - 1) / ALIGN * ALIGN
     }
 
