@@ -53,24 +53,6 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
-    /// An argument does not fit; nothing was run.
-    #[error("`{argument}` of `{entry}`: {problem}")]
-    Argument {
-        /// The entry or function that was called.
-        entry: String,
-        /// The argument's name.
-        argument: String,
-        /// What was expected and what was found.
-        problem: String,
-    },
-    /// A dimension of a call lies outside its bounds; nothing was run.
-    #[error("`{entry}`: {problem}")]
-    Dimension {
-        /// The entry that was called.
-        entry: String,
-        /// The dimension, its bounds and the value.
-        problem: String,
-    },
     /// Two things that must live on one device do not.
     #[error("{what} lives on device `{found}`, expected `{expected}`")]
     OtherDevice {

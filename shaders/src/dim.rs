@@ -264,31 +264,6 @@ impl fmt::Display for OutOfBounds {
 
 impl std::error::Error for OutOfBounds {}
 
-/// What one known size says about the dimensions.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Solved {
-    /// It has no dimension without a value; this is what it should be.
-    Known(i64),
-    /// The declared dimension at this place has this value.
-    Found {
-        /// Its place among the declared.
-        place: usize,
-        /// Its value, not yet checked against its bounds.
-        value: i64,
-    },
-    /// No whole number fits: sizes are `rest + factor · k`.
-    Inexact {
-        /// The place among the declared.
-        place: usize,
-        /// The constant part.
-        rest: i64,
-        /// What sizes differ by.
-        factor: i64,
-    },
-    /// More than one dimension is without a value, or one is there twice.
-    Open,
-}
-
 /// A dimension as declared.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bounds<'a> {
@@ -418,31 +393,6 @@ impl Symbols {
         Ok(env)
     }
 
-    /// Solves `dim = size` for the one declared dimension without a value; `known` has one entry for each declared
-    /// dimension, in order.
-    pub fn solve(&self, known: &[Option<i64>], dim: &Dim, size: i64) -> Solved {
-        let declared = self.declared();
-        let mut env = Env(vec![0; self.0.len()]);
-        let mut open = None;
-        for (place, bounds) in declared.iter().enumerate() {
-            match known.get(place).copied().flatten() {
-                Some(value) => env.0[usize::from(bounds.symbol)] = (value - bounds.low % bounds.step) / bounds.step,
-                None if !dim.symbols().contains(&bounds.symbol) => {}
-                None if open.is_none() => open = Some((place, bounds)),
-                None => return Solved::Open,
-            }
-        }
-        let Some((place, bounds)) = open else { return Solved::Known(dim.eval(&env)) };
-        match dim.linear_in(bounds.symbol, &env) {
-            Some((_, 0)) => Solved::Known(dim.eval(&env)),
-            Some((rest, factor)) if (size - rest) % factor == 0 => {
-                Solved::Found { place, value: (size - rest) / factor * bounds.step + bounds.low % bounds.step }
-            }
-            Some((rest, factor)) => Solved::Inexact { place, rest, factor },
-            None => Solved::Open,
-        }
-    }
-
     /// Where plans are compared: all dimensions small, middling or large, and each against all others.
     pub fn samples(&self) -> Vec<Env> {
         let declared = self.declared();
@@ -562,18 +512,6 @@ mod tests {
         assert!(symbols.nonnegative(&(&max - &seq)));
         assert!(symbols.nonnegative(&(&(&seq * &seq) - &seq)));
         assert!(!symbols.nonnegative(&(&seq - &Dim::from(2))));
-    }
-
-    #[test]
-    fn one_unknown_is_solved_from_a_size() {
-        let mut symbols = Symbols::default();
-        let (batch, h) = (symbols.declare("batch", 1, 256, 1), symbols.declare("h", 16, 2048, 16));
-        let size = &(&batch * &h) * &Dim::from(3);
-        assert_eq!(symbols.solve(&[None, None], &size, 96), Solved::Open);
-        assert_eq!(symbols.solve(&[Some(2), None], &size, 192), Solved::Found { place: 1, value: 32 });
-        assert_eq!(symbols.solve(&[None, Some(32)], &size, 192), Solved::Found { place: 0, value: 2 });
-        assert_eq!(symbols.solve(&[None, Some(32)], &size, 100), Solved::Inexact { place: 0, rest: 0, factor: 96 });
-        assert_eq!(symbols.solve(&[Some(2), Some(32)], &size, 5), Solved::Known(192));
     }
 
     #[test]
