@@ -5,9 +5,10 @@
 
 pub mod device;
 mod error;
+pub mod weights;
 
 pub use device::{Device, DeviceInfo, DeviceKind};
-pub use error::Error;
+pub use error::{Error, WeightProblem};
 
 /// What every fallible call of this crate returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
