@@ -23,6 +23,7 @@ fn main() -> meganeura_runtime::Result<()> {
     let start = Instant::now();
     let device = Device::open()?;
     println!("{device}, opened in {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
+    println!("{:?}, subgroups of {:?}", device.limits(), device.subgroup_size()?);
     let texts: Vec<String> = (0..32).map(|i| TEXT.replace("+= p.add", &format!("+= p.add + {i}u"))).collect();
     let sources: Vec<Source> = texts.iter().map(|text| Source { name: "add", text }).collect();
     let start = Instant::now();

@@ -1,7 +1,9 @@
 //! The device layer on whatever Vulkan device this machine has: exact values through chains of dispatches.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use meganeura_runtime::device::{Binding, Buffer, Device, Dispatch, Memory, Pipeline, Recorder, Source, Transfer};
+use meganeura_runtime::device::{
+    Binding, Buffer, Device, Dispatch, Limits, Memory, Pipeline, Recorder, Source, Transfer,
+};
 use meganeura_runtime::{DeviceKind, Error};
 use std::sync::OnceLock;
 
@@ -332,8 +334,8 @@ fn texts_outside_the_conventions_are_refused_by_name() {
         (format!("struct P {{ a: f32 }} var<uniform> p: P; {main} {{}}"), "`u32` words"),
         (format!("{main} {{}} @compute @workgroup_size(1) fn more() {{}}"), "found 2"),
         (format!("{main} {{ let a: f32 = 1u; }}"), "f32"),
-        ("@compute @workgroup_size(257) fn main() {}".to_string(), "at most 256, found 257"),
-        (format!("var<workgroup> t: array<f32, 4097>; {main} {{ t[0] = 1.0; }}"), "at most 16384, found 16388"),
+        ("@compute @workgroup_size(1, 1, 4097) fn main() {}".to_string(), "found 4097"),
+        (format!("var<workgroup> t: array<f32, 400000>; {main} {{ t[0] = 1.0; }}"), "memory`: at most"),
     ] {
         let error = device().pipeline("odd one", &text).unwrap_err().to_string();
         assert!(error.contains("`odd one`") && error.contains(problem), "{error}");
@@ -395,8 +397,27 @@ fn memory_of_another_device_is_refused() {
 
 #[test]
 fn what_is_too_large_is_named_before_it_is_allocated() {
-    let error = device().buffer("a table", (128 << 20) + 1).unwrap_err().to_string();
-    assert!(error.contains("a table") && error.contains("at most 134217728, found 134217744"), "{error}");
+    let allowed = device().limits().binding_bytes;
+    let error = device().buffer("a table", allowed + 1).unwrap_err().to_string();
+    assert!(
+        error.contains("a table") && error.contains(&format!("at most {allowed}, found {}", allowed + 16)),
+        "{error}"
+    );
+    let error = device().check_memory("a model", 1 << 50).unwrap_err().to_string();
+    assert!(error.contains("a model needs 1125899906842624 bytes"), "{error}");
+}
+
+#[test]
+fn limits_and_subgroups_are_those_of_the_driver() {
+    let (limits, baseline) = (device().limits(), Limits::BASELINE);
+    assert!(limits.binding_bytes >= baseline.binding_bytes && limits.binding_bytes.is_multiple_of(256));
+    assert!(limits.invocations >= baseline.invocations && limits.workgroup_bytes >= baseline.workgroup_bytes);
+    assert_eq!(limits.workgroups, 65_535);
+    let size = device().subgroup_size().unwrap();
+    if device().info().kind == DeviceKind::Software {
+        assert!(size.is_some_and(|size| size.is_power_of_two() && size <= 128), "{size:?}");
+    }
+    assert_eq!(device().subgroup_size().unwrap(), size);
 }
 
 #[test]

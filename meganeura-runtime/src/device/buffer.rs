@@ -40,12 +40,7 @@ impl Buffer {
         context.check()?;
         let bytes = bytes.max(1).next_multiple_of(16);
         if memory == Memory::Device {
-            limits::check(
-                || what.to_string(),
-                "bytes of one storage binding",
-                limits::Limits::BASELINE.binding_bytes,
-                bytes,
-            )?;
+            limits::check(|| what.to_string(), "bytes of one storage binding", context.limits().binding_bytes, bytes)?;
             check_budget(context, what, bytes)?;
         }
         let place = match memory {
@@ -111,15 +106,19 @@ impl Drop for BufferInner {
 }
 
 /// A failed allocation loses the device, so what cannot fit is refused before it is tried.
-fn check_budget(context: &Context, what: &str, bytes: u64) -> Result<()> {
+pub(super) fn check_budget(context: &Context, what: &str, bytes: u64) -> Result<()> {
     // The query takes longer than a small allocation, which comes from a block that is already there.
     if bytes < 1 << 20 {
-        return Ok(());
+        return context.check();
     }
     let stats = context.call("asking for the memory budget", |gpu| gpu.memory_stats())?;
-    let available = stats.budget.saturating_sub(stats.usage);
-    // A budget of zero means that the driver does not say.
-    if stats.budget == 0 || bytes <= available {
+    // Not every driver has a budget, and not every heap is known; zero means unknown.
+    let available = match (stats.budget, context.heap()) {
+        (0, 0) => return Ok(()),
+        (0, heap) => heap.saturating_sub(context.allocated()),
+        (budget, _) => budget.saturating_sub(stats.usage),
+    };
+    if bytes <= available {
         return Ok(());
     }
     Err(Error::OutOfMemory { what: what.to_string(), needed: bytes, available })

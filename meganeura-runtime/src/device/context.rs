@@ -4,6 +4,7 @@
 //! Every call into it goes through [`Context::call`]; after a caught panic the device counts as lost, each later
 //! call says so, and nothing of it is destroyed any more, since destroying takes the same locks.
 
+use super::limits::Limits;
 use crate::{Error, Result};
 use blade_graphics as gpu;
 use std::any::Any;
@@ -15,6 +16,9 @@ use std::sync::{Arc, OnceLock};
 pub(super) struct Context {
     gpu: ManuallyDrop<Arc<gpu::Context>>,
     name: String,
+    limits: Limits,
+    /// Bytes of all device-local heaps, 0 if unknown.
+    heap: u64,
     lost: OnceLock<String>,
     allocated: AtomicU64,
 }
@@ -37,8 +41,17 @@ impl Clone for SyncPoint {
 }
 
 impl Context {
-    pub(super) fn new(gpu: Arc<gpu::Context>, name: String) -> Self {
-        Self { gpu: ManuallyDrop::new(gpu), name, lost: OnceLock::new(), allocated: AtomicU64::new(0) }
+    pub(super) fn new(gpu: Arc<gpu::Context>, name: String, limits: Limits, heap: u64) -> Self {
+        let (lost, allocated) = Default::default();
+        Self { gpu: ManuallyDrop::new(gpu), name, limits, heap, lost, allocated }
+    }
+
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    pub(super) fn heap(&self) -> u64 {
+        self.heap
     }
 
     pub(super) fn name(&self) -> &str {

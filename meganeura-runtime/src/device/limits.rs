@@ -1,7 +1,7 @@
 //! The limits that a device is trusted with, and the checks against them.
 //!
-//! The driver library reports none, so these are the guaranteed values of Vulkan Roadmap 2022, with the range of a
-//! storage binding as every implementation of it has it. What passes these checks runs on any baseline device.
+//! The driver library reports none. Where the driver itself can be asked, these are its values; else the guaranteed
+//! ones of Vulkan Roadmap 2022, with the range of a storage binding as every implementation of it has it.
 
 use crate::{Error, Result};
 
@@ -22,14 +22,21 @@ pub struct Limits {
     pub workgroups: u32,
     /// Invocations in one workgroup.
     pub invocations: u32,
+    /// Invocations along each axis of a workgroup.
+    pub workgroup: [u32; 3],
     /// Bytes of workgroup memory.
     pub workgroup_bytes: u32,
 }
 
 impl Limits {
     /// The baseline device.
-    pub const BASELINE: Self =
-        Self { binding_bytes: 128 << 20, workgroups: 65_535, invocations: 256, workgroup_bytes: 16 << 10 };
+    pub const BASELINE: Self = Self {
+        binding_bytes: 128 << 20,
+        workgroups: 65_535,
+        invocations: 256,
+        workgroup: [256, 256, 64],
+        workgroup_bytes: 16 << 10,
+    };
 }
 
 /// Fails with the limit's name and both values if `found` is more than `allowed`.

@@ -10,6 +10,8 @@ mod context;
 mod info;
 mod limits;
 mod pipeline;
+mod probe;
+mod query;
 mod queue;
 mod record;
 mod staging;
@@ -28,7 +30,7 @@ use queue::Queue;
 use staging::Staging;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 /// A device that models run on; cloning gives another handle of the same one.
 #[derive(Clone)]
@@ -42,6 +44,7 @@ struct Shared {
     staging: Arc<Staging>,
     info: DeviceInfo,
     facts: Facts,
+    subgroup: OnceLock<Option<u32>>,
     pipelines: Mutex<BTreeMap<String, Weak<PipelineInner>>>,
 }
 
@@ -91,10 +94,11 @@ impl Device {
             cooperative_f16: capabilities.cooperative_matrix.f16_tile,
             cooperative_f32: capabilities.cooperative_matrix.f32_tile,
         };
-        let context = Arc::new(Context::new(context, info.name.clone()));
-        let queue = Arc::new(Queue::new(context.clone(), Limits::BASELINE));
-        let (staging, pipelines) = Default::default();
-        Self { shared: Arc::new(Shared { context, queue, staging, info, facts, pipelines }) }
+        let (limits, heap) = query::query(&info.name).unwrap_or((Limits::BASELINE, 0));
+        let context = Arc::new(Context::new(context, info.name.clone(), limits, heap));
+        let queue = Arc::new(Queue::new(context.clone()));
+        let (staging, pipelines, subgroup) = Default::default();
+        Self { shared: Arc::new(Shared { context, queue, staging, info, facts, subgroup, pipelines }) }
     }
 
     /// Its name, driver and kind.
@@ -134,12 +138,28 @@ impl Device {
 impl Device {
     /// What it is trusted with.
     pub fn limits(&self) -> &Limits {
-        self.shared.queue.limits()
+        self.shared.context.limits()
     }
 
     /// What its driver says beyond the baseline.
     pub fn facts(&self) -> &Facts {
         &self.shared.facts
+    }
+
+    /// How many invocations a subgroup has, if all of a workgroup of 256 have as many and lie in the order of their
+    /// indices; found by running a kernel once.
+    pub fn subgroup_size(&self) -> Result<Option<u32>> {
+        if let Some(known) = self.shared.subgroup.get() {
+            return Ok(*known);
+        }
+        let found = probe::subgroup_size(self)?;
+        Ok(*self.shared.subgroup.get_or_init(|| found))
+    }
+
+    /// Fails with [`Error::OutOfMemory`] if `bytes` are more than the driver says are left.
+    pub fn check_memory(&self, what: &str, bytes: u64) -> Result<()> {
+        self.shared.queue.reap()?;
+        buffer::check_budget(&self.shared.context, what, bytes)
     }
 
     /// Device memory of at least `bytes`, with undefined content; `what` names it in errors.

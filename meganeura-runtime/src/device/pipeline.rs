@@ -192,6 +192,9 @@ fn inspect(module: &Module, limits: &Limits, name: &str) -> Result<(Interface, S
     limits::check(what, "bytes of workgroup memory", limits.workgroup_bytes.into(), workgroup_bytes)?;
     let invocations = entry.workgroup_size.iter().map(|&n| u64::from(n)).product();
     limits::check(what, "invocations of a workgroup", limits.invocations.into(), invocations)?;
+    for (allowed, found) in limits.workgroup.into_iter().zip(entry.workgroup_size) {
+        limits::check(what, "invocations along an axis of a workgroup", allowed.into(), found.into())?;
+    }
     Ok((Interface { buffers, words, workgroup: entry.workgroup_size }, entry.name.clone()))
 }
 

@@ -7,7 +7,6 @@
 
 use super::buffer::Buffer;
 use super::context::{Context, SyncPoint};
-use super::limits::Limits;
 use super::pipeline::Pipeline;
 use crate::Result;
 use blade_graphics as gpu;
@@ -42,7 +41,6 @@ struct Flight {
 
 pub(super) struct Queue {
     context: Arc<Context>,
-    limits: Limits,
     state: Mutex<State>,
     /// Encoders that exist.
     encoders: AtomicUsize,
@@ -57,17 +55,13 @@ struct State {
 }
 
 impl Queue {
-    pub(super) fn new(context: Arc<Context>, limits: Limits) -> Self {
+    pub(super) fn new(context: Arc<Context>) -> Self {
         let state = Mutex::new(State::default());
-        Self { context, limits, state, encoders: AtomicUsize::new(0), ids: AtomicU64::new(0) }
+        Self { context, state, encoders: AtomicUsize::new(0), ids: AtomicU64::new(0) }
     }
 
     pub(super) fn context(&self) -> &Arc<Context> {
         &self.context
-    }
-
-    pub(super) fn limits(&self) -> &Limits {
-        &self.limits
     }
 
     /// A number that no earlier recording has.

@@ -114,14 +114,14 @@ impl Recorder {
         let context = self.queue.context().clone();
         while dispatches.peek().is_some() {
             self.begin_pass()?;
-            let Self { queue, encoders, keep, id, dispatches: count, .. } = self;
+            let Self { encoders, keep, id, dispatches: count, .. } = self;
             let Some(encoder) = encoders.last_mut() else { unreachable!("there is always an encoder") };
             context.call("recording dispatches", |_| {
                 let mut pass = encoder.raw.compute("");
                 let mut barrier = false;
                 while *count < DISPATCHES_PER_ENCODER {
                     let Some(dispatch) = dispatches.next() else { return Ok(()) };
-                    check(&context, queue, &dispatch)?;
+                    check(&context, &dispatch)?;
                     barrier |= dispatch.barrier;
                     if dispatch.grid.contains(&0) {
                         continue;
@@ -215,7 +215,7 @@ fn hold(keep: &mut Vec<Keep>, id: u64, dispatch: &Dispatch) {
     }
 }
 
-fn check(context: &Arc<Context>, queue: &Queue, dispatch: &Dispatch) -> Result<()> {
+fn check(context: &Arc<Context>, dispatch: &Dispatch) -> Result<()> {
     let pipeline = dispatch.pipeline;
     let interface = pipeline.interface();
     if interface.words != dispatch.words.len() {
@@ -241,7 +241,7 @@ fn check(context: &Arc<Context>, queue: &Queue, dispatch: &Dispatch) -> Result<(
             )));
         }
     }
-    let allowed = queue.limits().workgroups;
+    let allowed = context.limits().workgroups;
     for count in dispatch.grid {
         limits::check(
             || format!("grid {:?} of kernel `{}`", dispatch.grid, pipeline.name()),
