@@ -65,6 +65,16 @@ pub enum Error {
         /// The device that the thing lives on.
         found: String,
     },
+    /// Something that was passed does not fit: a length, a shape, a dimension out of its range.
+    #[error("`{name}`: expected {expected}, found {found}")]
+    Mismatch {
+        /// The argument or tensor.
+        name: String,
+        /// What would fit.
+        expected: String,
+        /// What was passed.
+        found: String,
+    },
     /// A file could not be read or written.
     #[error("{doing} `{path}`: {source}")]
     File {

@@ -3,12 +3,20 @@
 //! Nothing here knows a model. What comes in is plain data: buffers and byte offsets, WGSL texts, words and
 //! grids; what a user passes is checked before anything is recorded and never panics.
 
+pub mod arguments;
+mod data;
 pub mod device;
 mod error;
+pub mod init;
+mod random;
+pub mod storage;
+mod tensor;
 pub mod weights;
 
+pub use data::{Batch, Batches, DataLoader, Rows};
 pub use device::{Device, DeviceInfo, DeviceKind};
 pub use error::{Error, WeightProblem};
+pub use tensor::{Element, Tensor};
 
 /// What every fallible call of this crate returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
