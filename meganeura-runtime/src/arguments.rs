@@ -1,6 +1,6 @@
 //! What a call may pass for a tensor argument, and the dimensions that follow from it.
 //!
-//! Every argument gives its length or its whole shape. [`solve`] finds the runtime dimensions of the call from all of
+//! Every argument gives its length or its whole shape. `solve` finds the runtime dimensions of the call from all of
 //! them together, as long as each is the only unknown of some length or axis, and checks everything else against them.
 
 mod solve;

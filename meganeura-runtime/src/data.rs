@@ -42,6 +42,17 @@ impl<'a, T, const N: usize> From<&'a [T; N]> for Rows<'a, T> {
 
 /// Yields pairs of batches: `for (x, label) in DataLoader::new((images, 784), labels).batch(64).shuffle(0)`.
 ///
+/// ```
+/// use meganeura_runtime::DataLoader;
+///
+/// let (images, labels) = (vec![0.5f32; 100 * 784], vec![3u32; 100]);
+/// let loader = DataLoader::new((&images, 784), &labels).batch(64).shuffle(0);
+/// for epoch in 0..2 {
+///     let sizes: Vec<usize> = loader.epoch(epoch).map(|(_, label)| label.len()).collect();
+///     assert_eq!(sizes, [64, 36]);
+/// }
+/// ```
+///
 /// One pass over it yields every row once; the last batch may be smaller. Iterating over `&loader` again is the next
 /// epoch, and with [`shuffle`](Self::shuffle) each epoch has an order of its own.
 #[derive(Debug)]

@@ -3,16 +3,21 @@
 //! Nothing here knows a model. What comes in is plain data: buffers and byte offsets, WGSL texts, words and
 //! grids; what a user passes is checked before anything is recorded and never panics.
 
+#[doc(hidden)]
 pub mod arguments;
 mod data;
+#[doc(hidden)]
 pub mod device;
 mod error;
+#[doc(hidden)]
 pub mod init;
 mod random;
+#[doc(hidden)]
 pub mod storage;
 mod tensor;
 pub mod weights;
 
+pub use arguments::IntoArgument;
 pub use data::{Batch, Batches, DataLoader, Rows};
 pub use device::{Device, DeviceInfo, DeviceKind};
 pub use error::{Error, WeightProblem};

@@ -37,6 +37,15 @@ impl Limits {
         workgroup: [256, 256, 64],
         workgroup_bytes: 16 << 10,
     };
+
+    /// A grid of at least `groups` workgroups over x and y, with fewer than y to spare; workgroup
+    /// `x + y · (grid of x)` of it is the one that `groups` counts.
+    pub fn grid(&self, what: &str, groups: u64) -> Result<[u32; 3]> {
+        let most = u64::from(self.workgroups);
+        check(|| what.to_string(), "workgroups of a grid", most * most, groups)?;
+        let y = groups.div_ceil(most).max(1);
+        Ok([groups.div_ceil(y) as u32, y as u32, 1])
+    }
 }
 
 /// Fails with the limit's name and both values if `found` is more than `allowed`.
@@ -45,4 +54,23 @@ pub(super) fn check(what: impl FnOnce() -> String, limit: &'static str, allowed:
         return Ok(());
     }
     Err(Error::Limit { what: what(), limit, allowed, found })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grids_cover_all_groups_within_the_limit() {
+        let most = 65_535;
+        for groups in [1, 2, most - 1, most, most + 1, 2 * most, 2 * most + 1, 1_000_003, most * most - 1, most * most]
+        {
+            let [x, y, z] = Limits::BASELINE.grid("k", groups).unwrap().map(u64::from);
+            assert!(x <= most && y <= most && z == 1 && (groups..groups + y).contains(&(x * y)), "{groups}: {x} {y}");
+        }
+        assert_eq!(Limits::BASELINE.grid("k", 0).unwrap(), [0, 1, 1]);
+        let error = Limits::BASELINE.grid("kernel `k`", most * most + 1).unwrap_err().to_string();
+        assert!(error.contains("kernel `k`") && error.contains("at most 4294836225, found 4294836226"), "{error}");
+    }
 }

@@ -29,6 +29,8 @@ pub struct Expected {
 
 /// Where weights come from: a path (a `.safetensors` file, or the `.json` index of its shards), or the bytes of a
 /// file, as `include_bytes!` gives them.
+///
+/// Files are mapped, so no other program may shorten one or write into it while it is loaded; replacing it is fine.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum WeightSource<'a> {
