@@ -87,6 +87,10 @@ pub(crate) fn required_dimension_of_model(name: &str) -> String {
     format!("nobody passes `{name}` to a model: give it a default (`{name} = 128`) or a range (`{name} in 1..=128`)")
 }
 
+pub(crate) fn dollar() -> String {
+    "`$` has no meaning here".into()
+}
+
 pub(crate) fn cfg_inside() -> String {
     "conditions do not reach into `model!`: put this on the whole invocation".into()
 }
@@ -108,6 +112,10 @@ pub(crate) fn misplaced_attribute(name: &str, place: &str, allowed: &[&str]) -> 
 
 pub(crate) fn train_of_no_entry() -> String {
     "`#[train]` belongs on a `pub fn` of a model".into()
+}
+
+pub(crate) fn attribute_of_no_member(name: &str) -> String {
+    format!("`#[{name}]` has no meaning here: attributes belong on items and members")
 }
 
 pub(crate) fn repeated_attribute(name: &str) -> String {
@@ -166,6 +174,11 @@ pub(crate) fn unknown_type(name: &str, elements: &[&str]) -> String {
 
 pub(crate) fn late_leading_axes() -> String {
     "`..` stands for leading axes: it comes first".into()
+}
+
+pub(crate) fn axis_without_size() -> String {
+    "expected the size of an axis: a name that stands only in types is bound by the call, any leading axes are `..`"
+        .into()
 }
 
 pub(crate) fn leading_axes_of_member() -> String {

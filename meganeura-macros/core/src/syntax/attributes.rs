@@ -3,7 +3,8 @@
 use super::ast::{Attributes, Text, Train};
 use super::literals;
 use super::name::Ident;
-use super::parser::{Parsed, Parser, Token};
+use super::parser::{Parsed, Parser};
+use super::tokens::Token;
 use crate::diag;
 use crate::errors::Error;
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
@@ -88,6 +89,18 @@ impl Parser<'_> {
             }
         }
         written
+    }
+
+    /// Where nothing takes attributes, docs are comments and others mistakes.
+    pub(super) fn refuse_attributes(&mut self) {
+        for attribute in self.written_attributes() {
+            let message = match attribute.name.name.as_str() {
+                "doc" => continue,
+                "cfg" | "cfg_attr" => diag::cfg_inside(),
+                name => diag::attribute_of_no_member(name),
+            };
+            self.errors.push(attribute.name.span, message);
+        }
     }
 
     /// What the attributes say about something at this place.

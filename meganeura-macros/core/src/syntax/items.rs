@@ -3,14 +3,15 @@
 //! A mistake before an item's braces leaves the item with its name, and its members are read all the same. Items end
 //! with their braces or a `;`.
 
-use super::ast::{Definition, Import, Item, ItemBody, ItemKind, MemberKind, Source, Visibility};
+use super::ast::{Definition, Import, Item, ItemBody, ItemKind, Source, Visibility};
 use super::attributes::{Place, Written};
 use super::members;
 use super::name::Ident;
-use super::parser::{Parsed, Parser, Token};
+use super::parser::{Parsed, Parser};
+use super::tokens::Token;
 use crate::diag;
 use crate::errors::Error;
-use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 
 impl Parser<'_> {
     pub(super) fn source(&mut self) -> Source {
@@ -97,7 +98,13 @@ impl Parser<'_> {
         let place = if kind == ItemKind::Layer { Place::Layer } else { Place::Model };
         let attributes = self.attributes(written, place);
         let body = if self.is("=") { self.instance(kind, &name) } else { self.definition(kind, &name) };
-        let text = self.trees[start..self.at].iter().cloned().collect();
+        let trees = &self.trees[start..self.at];
+        if self.errors.count() == errors
+            && let Some(span) = find_dollar(trees)
+        {
+            self.errors.push(span, diag::dollar());
+        }
+        let text = trees.iter().cloned().collect();
         let broken = self.errors.count() > errors;
         Ok(Item { attributes, visibility, kind, name, text, body, broken })
     }
@@ -137,16 +144,15 @@ impl Parser<'_> {
         };
         let Some(group) = group else { return ItemBody::Poison };
         let members = members::inside_braces(self, &group);
-        let mut functions = vec![];
-        members::functions(&members, &mut functions);
-        for member in functions {
-            if let (MemberKind::Function(function), Some(train)) = (&member.kind, &member.attributes.train)
+        let definition = Definition { dimensions, members };
+        for (attributes, function) in definition.functions() {
+            if let Some(train) = &attributes.train
                 && (kind == ItemKind::Layer || function.visibility.is_private())
             {
                 self.errors.push(train.span, diag::train_of_no_entry());
             }
         }
-        ItemBody::Definition(Definition { dimensions, members })
+        ItemBody::Definition(definition)
     }
 
     /// `use path::{a, b as c};`
@@ -213,4 +219,19 @@ impl Parser<'_> {
             }
         }
     }
+}
+
+/// A `$` in an item would change the meaning of the macro that carries it. It can hide in docs, which nobody reads.
+fn find_dollar(trees: &[TokenTree]) -> Option<Span> {
+    let whole: TokenStream = trees.iter().cloned().collect();
+    let mut levels = vec![whole.into_iter()];
+    while let Some(level) = levels.last_mut() {
+        match level.next() {
+            None => drop(levels.pop()),
+            Some(TokenTree::Group(group)) => levels.push(group.stream().into_iter()),
+            Some(TokenTree::Punct(punct)) if punct.as_char() == '$' => return Some(punct.span()),
+            Some(_) => {}
+        }
+    }
+    None
 }

@@ -4,24 +4,24 @@
 //! recognises by a separator outside `<` and `>` or by how members begin.
 
 use super::ast::{
-    Attributes, Bounds, Constant, Expr, Function, Member, MemberIf, MemberKind, Parameter, SubLayer, TensorMember,
-    TensorRole, Type, TypeKind, Visibility,
+    Attributes, Constant, Definition, Element, Function, Member, MemberIf, MemberKind, SubLayer, TensorMember,
+    TensorRole, TypeKind, Visibility,
 };
-use super::ast::{Block, Element};
 use super::attributes::{Place, Written};
 use super::name::Ident;
-use super::parser::{Parsed, Parser, Token};
+use super::parser::{Parsed, Parser};
+use super::tokens::Token;
 use crate::diag;
 use crate::errors::Error;
-use proc_macro2::{Delimiter, Group, Span};
+use proc_macro2::{Delimiter, Group};
 
 /// What is known of a member while it is read.
-struct Attempt {
+pub(super) struct Attempt {
     name: Option<Ident>,
     /// Where its first token is that is no attribute, `pub` or keyword.
     body: usize,
     /// Whether it ended with braces, so that no separator is needed.
-    closed: bool,
+    pub(super) closed: bool,
 }
 
 impl TensorRole {
@@ -76,6 +76,7 @@ impl Parser<'_> {
     }
 
     fn member(&mut self, written: Vec<Written>) -> Member {
+        *self.statements = 0;
         let mut attempt = Attempt { name: None, body: self.at, closed: false };
         let mut written = Some(written);
         match self.member_kind(&mut attempt, &mut written) {
@@ -152,7 +153,7 @@ impl Parser<'_> {
         self.operator_at(ahead) == Some(":")
     }
 
-    fn member_name(&mut self, attempt: &mut Attempt, what: &str) -> Parsed<Ident> {
+    pub(super) fn member_name(&mut self, attempt: &mut Attempt, what: &str) -> Parsed<Ident> {
         let name = match self.peek_ident(0) {
             // Where `:` follows any word is a name.
             Some(word) if self.is_colon_at(1) && !word.is_never_a_name() => {
@@ -238,95 +239,6 @@ impl Parser<'_> {
         Ok(SubLayer { name, layer, count: Some(count) })
     }
 
-    fn function(&mut self, attempt: &mut Attempt, visibility: Visibility) -> Parsed<Function> {
-        let name = self.member_name(attempt, "the name of a function")?;
-        let Some(group) = self.take_group(Delimiter::Parenthesis) else {
-            return Err(self.unexpected(&format!("`(` after `{name}`")));
-        };
-        let parameters = self.inside(&group)?.parameters();
-        *self.statements = 0;
-        let result = self.take("->").map(|_| {
-            let span = self.span();
-            self.parse_type().unwrap_or_else(|error| {
-                self.push(error);
-                Type { span, kind: TypeKind::Poison }
-            })
-        });
-        attempt.closed = true;
-        if let Some(group) = self.take_group(Delimiter::Brace) {
-            let body = self.block(&group);
-            return Ok(Function { visibility, name, parameters, result, body });
-        }
-        if !result.as_ref().is_some_and(Type::is_poison) {
-            let expected = if result.is_some() { "`{`" } else { "`->` or `{`" };
-            let error = self.unexpected(expected);
-            self.push(error);
-        }
-        let result = result.or(Some(Type { span: self.span(), kind: TypeKind::Poison }));
-        let from = self.at;
-        self.skip_member(attempt);
-        let braces = self.tokens[from.min(self.at)..self.at].iter().find_map(|token| match token {
-            Token::Group(group) if group.delimiter() == Delimiter::Brace => Some(group.clone()),
-            _ => None,
-        });
-        let body = match braces {
-            Some(group) => self.block(&group),
-            None => Block::poison(name.span),
-        };
-        Ok(Function { visibility, name, parameters, result, body })
-    }
-
-    fn parameters(&mut self) -> Vec<Parameter> {
-        let mut parameters = vec![];
-        while !self.is_end() {
-            let span = self.span();
-            let before = parameters.len();
-            let read = self.parameter(&mut parameters).and_then(|()| self.comma_or_end());
-            let Err(error) = read else { continue };
-            self.push(error);
-            if parameters.len() == before {
-                // It has a place, so that calls with the right number of arguments stay silent.
-                parameters.push(poison_parameter(Ident::new("_", span)));
-            }
-            while !self.is_end() && self.take(",").is_none() {
-                self.at += 1;
-            }
-        }
-        parameters
-    }
-
-    fn parameter(&mut self, parameters: &mut Vec<Parameter>) -> Parsed<()> {
-        let reference = usize::from(self.is("&"));
-        if self.word_at(reference, "self") {
-            self.errors.push(self.tokens[self.at + reference].span(), diag::self_parameter());
-            self.at += reference + 1;
-            return Ok(());
-        }
-        if self.is_word("mut")
-            && let Some(name) = self.peek_ident(1).cloned()
-        {
-            self.errors.push(self.span(), diag::mutable_parameter(&name.name));
-            self.at += 1;
-        }
-        let name = self.name("a parameter")?;
-        let index = parameters.len();
-        parameters.push(poison_parameter(name.clone()));
-        self.expect(":", &format!(" and the type of `{name}`"))?;
-        let ty = self.parse_type()?;
-        let bounded = self.take_word("in");
-        let is_count = matches!(ty.kind, TypeKind::Scalar(Element::U32));
-        parameters[index].ty = ty;
-        let Some(at) = bounded else { return Ok(()) };
-        if !is_count {
-            return Err(Error::new(at, diag::bounds_of_tensor()));
-        }
-        let poison = Expr::poison(at);
-        let unread = Bounds { low: poison.clone(), high: poison, inclusive: false, step: None, span: at };
-        parameters[index].bounds = Some(unread);
-        parameters[index].bounds = Some(self.bounds(false)?);
-        Ok(())
-    }
-
     /// `pub`, `pub(crate)`, or nothing.
     pub(super) fn visibility(&mut self) -> Visibility {
         let start = self.at;
@@ -338,7 +250,7 @@ impl Parser<'_> {
     }
 
     /// To the end of a member that has a mistake.
-    fn skip_member(&mut self, attempt: &Attempt) {
+    pub(super) fn skip_member(&mut self, attempt: &Attempt) {
         // At a `:` it may be the name of the next member that was taken for a part of this one.
         let named = self.is(":") && self.at > attempt.body + 1;
         let failed = std::mem::replace(&mut self.at, attempt.body) - usize::from(named);
@@ -379,22 +291,31 @@ impl Parser<'_> {
     }
 }
 
-fn poison_parameter(name: Ident) -> Parameter {
-    let span: Span = name.span;
-    Parameter { name, ty: Type { span, kind: TypeKind::Poison }, bounds: None }
-}
-
-/// All functions among members, those in branches too.
-pub(super) fn functions<'a>(members: &'a [Member], found: &mut Vec<&'a Member>) {
+/// All functions among members with their attributes, those in branches too.
+fn find_functions<'a>(members: &'a [Member], found: &mut Vec<(&'a Attributes, &'a Function)>) {
     for member in members {
         match &member.kind {
-            MemberKind::Function(_) => found.push(member),
+            MemberKind::Function(function) => found.push((&member.attributes, function)),
             MemberKind::If(choice) => {
-                choice.branches.iter().for_each(|(_, members)| functions(members, found));
-                choice.otherwise.iter().for_each(|members| functions(members, found));
+                choice.branches.iter().for_each(|(_, members)| find_functions(members, found));
+                choice.otherwise.iter().for_each(|members| find_functions(members, found));
             }
             _ => {}
         }
+    }
+}
+
+impl Definition {
+    /// All functions with their attributes, those of conditional members too.
+    pub fn functions(&self) -> Vec<(&Attributes, &Function)> {
+        let mut found = vec![];
+        find_functions(&self.members, &mut found);
+        found
+    }
+
+    /// The functions that a model offers to Rust, whatever mistakes their bodies have.
+    pub fn entries(&self) -> Vec<(&Attributes, &Function)> {
+        self.functions().into_iter().filter(|(_, function)| !function.visibility.is_private()).collect()
     }
 }
 

@@ -7,13 +7,19 @@
 
 mod ast;
 mod attributes;
+mod choices;
 mod expressions;
+mod functions;
+mod height;
 mod items;
 mod literals;
+mod loops;
 mod members;
 mod name;
+mod operands;
 mod parser;
 mod statements;
+mod tokens;
 mod types;
 
 #[cfg(test)]

@@ -6,22 +6,15 @@
 //! What cannot go on returns a `Failure`; whoever can recover pushes it into the sink, once.
 
 use super::name::Ident;
+use super::tokens::{OPERATORS, SINGLE, Token, open};
 use crate::diag;
 use crate::errors::{Error, Errors};
-use proc_macro2::{Delimiter, Group, Literal, Spacing, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Spacing, Span, TokenStream, TokenTree};
 
 pub(super) type Parsed<T> = Result<T, Error>;
 
 /// Groups inside groups; keeps the stack of parser and compiler small.
-pub(super) const MAX_NESTING: u32 = 128;
-
-#[derive(Clone)]
-pub(super) enum Token {
-    Ident(Ident),
-    Punct(char, Spacing, Span),
-    Literal(Literal),
-    Group(Group),
-}
+pub(super) const MAX_NESTING: u32 = 64;
 
 /// Where `<` and `>` enclose what is being parsed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,57 +42,11 @@ pub(super) struct Parser<'a> {
     pub(super) statements: &'a mut u32,
 }
 
-/// Longest first. What the language lacks is here too, so that a message can name all of it.
-const OPERATORS: [&str; 24] = [
-    "...", "..=", "==", "!=", "<=", ">=", "->", "=>", "..", "::", "+=", "-=", "*=", "/=", "@=", "&=", "|=", "%=", "^=",
-    "&&", "||", "**", "<<", ">>",
-];
-
-const SINGLE: [(char, &str); 26] = [
-    ('=', "="),
-    ('<', "<"),
-    ('>', ">"),
-    ('!', "!"),
-    ('~', "~"),
-    ('+', "+"),
-    ('-', "-"),
-    ('*', "*"),
-    ('/', "/"),
-    ('%', "%"),
-    ('^', "^"),
-    ('&', "&"),
-    ('|', "|"),
-    ('@', "@"),
-    ('.', "."),
-    (',', ","),
-    (';', ";"),
-    (':', ":"),
-    ('#', "#"),
-    ('$', "$"),
-    ('?', "?"),
-    ('\'', "'"),
-    ('\\', "\\"),
-    ('`', "`"),
-    ('"', "\""),
-    ('_', "_"),
-];
-
-impl Token {
-    pub(super) fn span(&self) -> Span {
-        match self {
-            Self::Ident(ident) => ident.span,
-            Self::Punct(_, _, span) => *span,
-            Self::Literal(literal) => literal.span(),
-            Self::Group(group) => group.span(),
-        }
-    }
-}
-
 impl<'a> Parser<'a> {
     pub(super) fn new(stream: TokenStream, errors: &'a mut Errors, statements: &'a mut u32) -> Self {
         let trees = open(stream);
         let end = trees.last().map_or_else(Span::call_site, TokenTree::span);
-        let tokens = trees.iter().map(token).collect();
+        let tokens = trees.iter().map(Token::new).collect();
         Self { tokens, trees, at: 0, end, closer: "", depth: 0, angles: Angles::No, errors, statements }
     }
 
@@ -116,7 +63,7 @@ impl<'a> Parser<'a> {
             Delimiter::None => "",
         };
         Ok(Parser {
-            tokens: trees.iter().map(token).collect(),
+            tokens: trees.iter().map(Token::new).collect(),
             trees,
             at: 0,
             end: group.span_close(),
@@ -272,48 +219,4 @@ impl<'a> Parser<'a> {
         let closer = self.closer;
         if self.is_end() { Ok(()) } else { Err(self.after_expression(&format!("`{closer}`"))) }
     }
-}
-
-fn token(tree: &TokenTree) -> Token {
-    match tree {
-        TokenTree::Ident(ident) => Token::Ident(Ident::from_token(ident)),
-        TokenTree::Punct(punct) => Token::Punct(punct.as_char(), punct.spacing(), punct.span()),
-        TokenTree::Literal(literal) => Token::Literal(literal.clone()),
-        TokenTree::Group(group) => Token::Group(group.clone()),
-    }
-}
-
-/// The trees of a level, groups without delimiters opened where that changes no meaning.
-fn open(stream: TokenStream) -> Vec<TokenTree> {
-    let mut opened = vec![];
-    let mut rest: Vec<_> = stream.into_iter().collect();
-    rest.reverse();
-    while let Some(tree) = rest.pop() {
-        match tree {
-            TokenTree::Group(group) if group.delimiter() == Delimiter::None => {
-                let inner: Vec<_> = group.stream().into_iter().collect();
-                if inner.len() <= 1 || is_pub(&inner) || is_path(&inner) {
-                    rest.extend(inner.into_iter().rev());
-                } else {
-                    opened.push(TokenTree::Group(group));
-                }
-            }
-            tree => opened.push(tree),
-        }
-    }
-    opened
-}
-
-fn is_pub(trees: &[TokenTree]) -> bool {
-    matches!(trees, [TokenTree::Ident(first), ..] if first == "pub")
-}
-
-fn is_path(trees: &[TokenTree]) -> bool {
-    let mut parts = trees.iter();
-    let path = parts.all(|tree| match tree {
-        TokenTree::Ident(_) => true,
-        TokenTree::Punct(punct) => punct.as_char() == ':',
-        _ => false,
-    });
-    path && trees.iter().any(|tree| matches!(tree, TokenTree::Punct(_)))
 }

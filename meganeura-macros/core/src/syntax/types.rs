@@ -3,7 +3,8 @@
 use super::ast::{
     Argument, Bounds, Dimension, DimensionKind, Dimensions, Element, ItemKind, LayerUse, TensorType, Type, TypeKind,
 };
-use super::parser::{Angles, Parsed, Parser, Token};
+use super::parser::{Angles, Parsed, Parser};
+use super::tokens::Token;
 use crate::diag;
 use crate::errors::Error;
 use proc_macro2::{Delimiter, Group};
@@ -94,6 +95,9 @@ impl Parser<'_> {
             if inside.is("..") {
                 return Err(Error::new(inside.span(), diag::late_leading_axes()));
             }
+            if inside.is(":") || inside.is("...") {
+                return Err(Error::new(inside.span(), diag::axis_without_size()));
+            }
             axes.push(inside.expression()?);
             inside.comma_or_end()?;
         }
@@ -122,6 +126,14 @@ impl Parser<'_> {
 
     /// `Linear<784, hidden, bias = false>`
     pub(super) fn layer_use(&mut self, what: &str) -> Parsed<LayerUse> {
+        // What a macro took as a type.
+        if let Some(group) = self.take_group(Delimiter::None) {
+            let mut inside = self.inside(&group)?;
+            inside.angles = Angles::No;
+            let layer = inside.layer_use(what)?;
+            inside.expect_end()?;
+            return Ok(layer);
+        }
         let name = self.name(what)?;
         if self.is("::") {
             return Err(Error::new(self.span(), diag::path_in_place_of_name()));
@@ -181,6 +193,7 @@ impl Parser<'_> {
     }
 
     fn dimension_and_comma(&mut self, item: ItemKind, dimensions: &mut Dimensions) -> Parsed<()> {
+        self.refuse_attributes();
         let name = self.name("a dimension").inspect_err(|_| dimensions.complete = false)?;
         let kind = self.dimension_kind().inspect_err(|_| {
             dimensions.list.push(Dimension { name: name.clone(), kind: DimensionKind::Poison });

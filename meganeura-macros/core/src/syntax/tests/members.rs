@@ -29,6 +29,24 @@ fn constants_and_layers() {
 }
 
 #[test]
+fn what_a_macro_took_as_a_type_is_a_layer() {
+    use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+    let layer = TokenTree::Group(Group::new(Delimiter::None, "Linear<3, n - 1>".parse().unwrap()));
+    let array: TokenStream = [layer.clone()].into_iter().chain("; 3".parse::<TokenStream>().unwrap()).collect();
+    let text: TokenStream = "a:".parse().unwrap();
+    let more: TokenStream = ", b:".parse().unwrap();
+    let array = TokenTree::Group(Group::new(Delimiter::Bracket, array));
+    let members = text.into_iter().chain([layer]).chain(more).chain([array]).collect();
+    let item: TokenStream = "layer L".parse().unwrap();
+    let whole = item.into_iter().chain([TokenTree::Group(Group::new(Delimiter::Brace, members))]).collect();
+    let mut errors = crate::errors::Errors::new();
+    let source = crate::syntax::parse(whole, &mut errors);
+    assert_eq!(errors.render(), "");
+    let shown = show::members(&definition(&source.items[0]).members);
+    assert_eq!(shown, "a: Linear<3, (n - 1)>, b: [Linear<3, (n - 1)>; 3]");
+}
+
+#[test]
 fn members_end_with_commas_or_semicolons_or_braces() {
     check(&[(
         "let a = 1, b: B<a>; fn f() {} fn g() {}, c: C; if a { d: D } e: E<1>; fn h() {};",
@@ -192,6 +210,9 @@ fn entries_keep_their_signatures_when_bodies_are_broken() {
         "pub fn a(x: f32[n]) -> f32[n], pub fn b(x: POISON, y: u32 in POISON..POISON, z: f32) -> f32, \
          pub fn c(x: f32) -> POISON, pub fn d(x: f32) -> f32, pub fn e(x: f32)"
     );
+    let entries: Vec<_> =
+        definition(&source.items[0]).entries().iter().map(|(_, entry)| entry.name.name.clone()).collect();
+    assert_eq!(entries, ["a", "b", "c", "d", "e"]);
     assert!(function(&members[0]).body.is_poison());
     assert_eq!(show::block(&function(&members[1]).body), "1: POISON(); 2: y");
     assert_eq!(show::block(&function(&members[2]).body), "1: x");

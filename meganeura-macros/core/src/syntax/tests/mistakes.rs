@@ -1,6 +1,6 @@
 //! One mistake a line, and exactly what is said about it.
 
-use super::read;
+use super::{definition, function, read, show};
 use expect_test::{Expect, expect};
 
 /// Each text between `before` and `after`, with its messages; one mistake is one message.
@@ -282,6 +282,8 @@ fn mistakes_in_members() {
         "let a: 3;",
         "let a",
         "fn f(x: f32[3, ..]) { x }",
+        "fn f(x: f32[:, 3]) { x }",
+        "fn f(x: f32[..., 3]) { x }",
         "fn f(x) { x }",
         "fn f(x: f32 y: f32) { x }",
         "fn f(x: f32 in 0..3) { x }",
@@ -352,6 +354,10 @@ fn mistakes_in_members() {
             3:1: expected `=` and a value, found `}`
             fn f(x: f32[3, ..]) { x }
             2:16: `..` stands for leading axes: it comes first
+            fn f(x: f32[:, 3]) { x }
+            2:13: expected the size of an axis: a name that stands only in types is bound by the call, any leading axes are `..`
+            fn f(x: f32[..., 3]) { x }
+            2:13: expected the size of an axis: a name that stands only in types is bound by the call, any leading axes are `..`
             fn f(x) { x }
             2:7: expected `:` and the type of `x`, found `)`
             fn f(x: f32 y: f32) { x }
@@ -421,57 +427,72 @@ fn mistakes_in_attributes() {
         "# a: A",
         "#![frozen] a: A",
         "#[frozen]",
+        "fn f() { #[cfg(test)] let x = a; x }",
+        "fn f() { /** docs */ #[frozen] x }",
+        "fn f(#[name = \"a\"] x: f32) { x }",
+        "fn f(x: f32 #[name]) { x }",
+        "#[doc = $x] a: A",
     ];
     check(
         "model L { before: A,",
         &texts,
         "}",
         &expect![[r##"
-        #[cfg(test)] a: A
-        2:3: conditions do not reach into `model!`: put this on the whole invocation
-        #[cfg_attr(test, frozen)] a: A
-        2:3: conditions do not reach into `model!`: put this on the whole invocation
-        #[froze] a: A
-        2:3: unknown attribute `froze`, did you mean `frozen`?
-        #[derive(Debug)] a: A
-        2:3: unknown attribute `derive`, expected `name`, `frozen`, `store`, `precision`, `checkpoint`, `train`, `ignore` or `doc`
-        #[train] a: A
-        2:3: `#[train]` has no meaning on a sub-layer, expected `name`, `frozen`, `store`, `precision`, `checkpoint` or `doc`
-        #[train] fn f() { x }
-        2:3: `#[train]` belongs on a `pub fn` of a model
-        #[name] a: A
-        2:7: expected `#[name = ".."]`, found `]`
-        #[name("a")] a: A
-        2:7: expected `#[name = ".."]`, found `(`
-        #[name = 3] a: A
-        2:10: expected `#[name = ".."]`, found `3`
-        #[name = "a"] #[name = "b"] a: A
-        2:17: `#[name]` is given twice
-        #[store] a: A
-        2:8: expected `#[store(q8_0)]`, found `]`
-        #[store("q8_0")] a: A
-        2:9: expected `#[store(q8_0)]`, found `"q8_0"`
-        #[store(q8_0, q4_0)] a: A
-        2:13: expected `#[store(q8_0)]`, found `,`
-        #[frozen = true] a: A
-        2:10: expected `#[frozen]`, found `=`
-        #[frozen] state k: f32[3]
-        2:3: `#[frozen]` has no meaning on a `state`, expected `doc`
-        #[name = "a"] state k: f32[3]
-        2:3: `#[name]` has no meaning on a `state`, expected `doc`
-        #[train("a.*")] pub fn f() { x }
-        2:9: expected `#[train(params = "..")]`, found `"a.*"`
-        #[train(parms = "a.*")] pub fn f() { x }
-        2:9: expected `#[train(params = "..")]`, found `parms`
-        #[ignore("a")] a: A
-        2:3: `#[ignore]` has no meaning on a sub-layer, expected `name`, `frozen`, `store`, `precision`, `checkpoint` or `doc`
-        # a: A
-        2:3: expected `[` after `#`, found `a`
-        #![frozen] a: A
-        2:2: expected `[` after `#`, found `!`
-        #[frozen]
-        3:1: expected a member, found `}`
-    "##]],
+            #[cfg(test)] a: A
+            2:3: conditions do not reach into `model!`: put this on the whole invocation
+            #[cfg_attr(test, frozen)] a: A
+            2:3: conditions do not reach into `model!`: put this on the whole invocation
+            #[froze] a: A
+            2:3: unknown attribute `froze`, did you mean `frozen`?
+            #[derive(Debug)] a: A
+            2:3: unknown attribute `derive`, expected `name`, `frozen`, `store`, `precision`, `checkpoint`, `train`, `ignore` or `doc`
+            #[train] a: A
+            2:3: `#[train]` has no meaning on a sub-layer, expected `name`, `frozen`, `store`, `precision`, `checkpoint` or `doc`
+            #[train] fn f() { x }
+            2:3: `#[train]` belongs on a `pub fn` of a model
+            #[name] a: A
+            2:7: expected `#[name = ".."]`, found `]`
+            #[name("a")] a: A
+            2:7: expected `#[name = ".."]`, found `(`
+            #[name = 3] a: A
+            2:10: expected `#[name = ".."]`, found `3`
+            #[name = "a"] #[name = "b"] a: A
+            2:17: `#[name]` is given twice
+            #[store] a: A
+            2:8: expected `#[store(q8_0)]`, found `]`
+            #[store("q8_0")] a: A
+            2:9: expected `#[store(q8_0)]`, found `"q8_0"`
+            #[store(q8_0, q4_0)] a: A
+            2:13: expected `#[store(q8_0)]`, found `,`
+            #[frozen = true] a: A
+            2:10: expected `#[frozen]`, found `=`
+            #[frozen] state k: f32[3]
+            2:3: `#[frozen]` has no meaning on a `state`, expected `doc`
+            #[name = "a"] state k: f32[3]
+            2:3: `#[name]` has no meaning on a `state`, expected `doc`
+            #[train("a.*")] pub fn f() { x }
+            2:9: expected `#[train(params = "..")]`, found `"a.*"`
+            #[train(parms = "a.*")] pub fn f() { x }
+            2:9: expected `#[train(params = "..")]`, found `parms`
+            #[ignore("a")] a: A
+            2:3: `#[ignore]` has no meaning on a sub-layer, expected `name`, `frozen`, `store`, `precision`, `checkpoint` or `doc`
+            # a: A
+            2:3: expected `[` after `#`, found `a`
+            #![frozen] a: A
+            2:2: expected `[` after `#`, found `!`
+            #[frozen]
+            3:1: expected a member, found `}`
+            fn f() { #[cfg(test)] let x = a; x }
+            2:12: conditions do not reach into `model!`: put this on the whole invocation
+            fn f() { /** docs */ #[frozen] x }
+            2:24: `#[frozen]` has no meaning here: attributes belong on items and members
+            fn f(#[name = "a"] x: f32) { x }
+            2:8: `#[name]` has no meaning here: attributes belong on items and members
+            fn f(x: f32 #[name]) { x }
+            2:13: expected `,` or `)`, found `#`
+            #[doc = $x] a: A
+            2:9: `$` has no meaning here
+        "##]],
     );
 }
 
@@ -515,6 +536,7 @@ fn mistakes_in_items() {
         "#[cfg(test)] use a::B;",
         "#[inline] use a::B;",
         "$ layer A { }",
+        "layer A<#[frozen] n> { }",
     ];
     check(
         "layer Before { }",
@@ -595,6 +617,8 @@ fn mistakes_in_items() {
             2:3: `#[inline]` has no meaning on a `use`, expected `doc`, `allow`, `expect`, `warn` or `deny`
             $ layer A { }
             2:1: expected `use`, `layer` or `model`, found `$`
+            layer A<#[frozen] n> { }
+            2:11: `#[frozen]` has no meaning here: attributes belong on items and members
         "#]],
     );
 }
@@ -635,9 +659,31 @@ fn several_mistakes_are_several_messages_in_source_order() {
 fn nesting_has_a_limit() {
     let body = |inner: &str| format!("layer L {{ fn f() {{\n{inner}\n}} }}");
     let brackets = |depth: usize| format!("{}x{}", "(".repeat(depth), ")".repeat(depth));
-    assert_eq!(read(&body(&brackets(100))).1, "");
+    assert_eq!(read(&body(&brackets(60))).1, "");
     let said = read(&body(&brackets(5000))).1;
-    assert_eq!(said.split_once(": ").unwrap().1, "more than 128 brackets inside each other\n");
+    assert_eq!(said.split_once(": ").unwrap().1, "more than 64 brackets inside each other\n");
+    // Every level of every kind of nesting that costs stack, at the limit.
+    let ladders = [
+        ("a == a | a & a + a * -(", ")"),
+        ("a == a | a & a + a * -f(a, b = ", ")"),
+        ("a == a | a & a + a * -x.f(", ")"),
+        ("a == a | a & a + a * -x[a..", "]"),
+        ("a == a | a & a + a * -[", "]"),
+        ("a == a | a & a + a * -if a { let x = ", "; x } else { a }"),
+        ("if a { for i in b { ", " } }"),
+    ];
+    for (open, close) in ladders {
+        for depth in [10, 30, 60, 62, 63, 64, 65, 1000] {
+            let (source, errors) = read(&body(&format!("{}x{}", open.repeat(depth), close.repeat(depth))));
+            // Blocks recover inside, so an expression around one that was too deep can be too deep again.
+            assert!(errors.lines().count() <= 1 || open.contains('{'), "{errors}");
+            assert!(!errors.is_empty() || depth <= 63, "{open} {depth}");
+            drop(show::members(&definition(&source.items[0]).members));
+            drop(show::block(&function(&definition(&source.items[0]).members[0]).body));
+        }
+    }
+    let members = format!("layer L {{ {} a: A {} }}", "if a {".repeat(1000), "}".repeat(1000));
+    assert_eq!(read(&members).1.split_once(": ").unwrap().1, "more than 64 brackets inside each other\n");
     let sum = |terms: usize| vec!["x"; terms].join(" + ");
     assert_eq!(read(&body(&sum(200))).1, "");
     let deep = "this expression is more than 256 operations deep: name a part of it with `let`\n";
