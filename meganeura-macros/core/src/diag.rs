@@ -139,6 +139,10 @@ pub(crate) fn type_in_place_of_layer(name: &str, element: &str) -> String {
     format!("`{element}` is a type, not a layer: a tensor is written `param {name}: {element}[n] = zeros`")
 }
 
+pub(crate) fn missing_fn(name: &str) -> String {
+    format!("expected `fn` before `{name}`")
+}
+
 pub(crate) fn public_member(name: &str) -> String {
     format!("only functions of a model are public: drop the `pub` before `{name}`")
 }

@@ -56,6 +56,9 @@ impl Parser<'_> {
             let read = self.parameter(&mut parameters).and_then(|()| self.comma_or_end());
             let Err(error) = read else { continue };
             self.push(error);
+            if self.peek_ident(0).is_some() && self.operator_at(1) == Some(":") && parameters.len() > before {
+                continue; // Only the `,` was forgotten.
+            }
             if parameters.len() == before {
                 // It has a place, so that calls with the right number of arguments stay silent.
                 parameters.push(poison_parameter(Ident::new("_", span)));

@@ -24,6 +24,8 @@ pub(super) struct Attempt {
     pub(super) closed: bool,
 }
 
+const MEMBER_KEYWORDS: [&str; 6] = ["let", "if", "fn", "param", "buffer", "state"];
+
 impl TensorRole {
     /// The keyword.
     pub fn word(self) -> &'static str {
@@ -82,14 +84,17 @@ impl Parser<'_> {
         match self.member_kind(&mut attempt, &mut written) {
             Ok((attributes, kind)) => {
                 let separated = self.is_end() || self.take(",").is_some() || self.take(";").is_some();
-                if !attempt.closed && !separated {
-                    let error = self.after_member(attempt.name.as_ref());
-                    self.push(error);
-                    if !self.begins_member() {
-                        self.skip_member(&attempt);
-                    }
+                if attempt.closed || separated {
+                    return Member { attributes, kind };
                 }
-                Member { attributes, kind }
+                let error = self.after_member(attempt.name.as_ref());
+                self.push(error);
+                if self.begins_member() {
+                    return Member { attributes, kind };
+                }
+                // What follows may be a part of it.
+                self.skip_member(&attempt);
+                Member { attributes, kind: MemberKind::Poison(attempt.name) }
             }
             Err(error) => {
                 self.push(error);
@@ -118,9 +123,7 @@ impl Parser<'_> {
         attempt.body = self.at;
         let Some(word) = self.peek_ident(0).cloned() else { return Err(self.unexpected(diag::MEMBER)) };
         let keyword = if self.is_colon_at(1) || word.raw { "" } else { word.name.as_str() };
-        if !visibility.is_private() && keyword != "fn" {
-            self.errors.push(word.span, diag::public_member(&word.name));
-        }
+        let public = !visibility.is_private();
         let place = match keyword {
             "let" => Place::Constant,
             "if" => Place::Condition,
@@ -128,9 +131,13 @@ impl Parser<'_> {
             "param" => TensorRole::Param.place(),
             "buffer" => TensorRole::Buffer.place(),
             "state" => TensorRole::State.place(),
+            _ if self.lacks_fn() => {
+                self.errors.push(word.span, diag::missing_fn(&word.name));
+                Place::Function
+            }
             _ => Place::SubLayer,
         };
-        if place != Place::SubLayer && place != Place::Condition {
+        if MEMBER_KEYWORDS.contains(&keyword) && place != Place::Condition {
             self.at += 1;
             attempt.body = self.at;
         }
@@ -144,8 +151,17 @@ impl Parser<'_> {
             Place::State => self.tensor_member(attempt, TensorRole::State).map(MemberKind::Tensor),
             _ => self.sub_layer(attempt).map(MemberKind::Layer),
         }?;
+        if public && place != Place::Function {
+            self.errors.push(word.span, diag::public_member(&word.name));
+        }
         let attributes = self.attributes(written.take().unwrap_or_default(), place);
         Ok((attributes, kind))
+    }
+
+    /// `name(..) ->` or `name(..) {`
+    fn lacks_fn(&self) -> bool {
+        let call = self.peek_ident(0).is_some() && self.group_at(1, Delimiter::Parenthesis).is_some();
+        call && (self.operator_at(2) == Some("->") || self.group_at(2, Delimiter::Brace).is_some())
     }
 
     /// A `:` that is no `::`.
@@ -251,9 +267,13 @@ impl Parser<'_> {
 
     /// To the end of a member that has a mistake.
     pub(super) fn skip_member(&mut self, attempt: &Attempt) {
-        // At a `:` it may be the name of the next member that was taken for a part of this one.
-        let named = self.is(":") && self.at > attempt.body + 1;
-        let failed = std::mem::replace(&mut self.at, attempt.body) - usize::from(named);
+        let mut failed = self.at;
+        // The first word of the next member may have been taken for a part of this one.
+        if failed > attempt.body + 1 {
+            self.at -= 1;
+            failed -= usize::from(self.begins_member());
+        }
+        self.at = attempt.body;
         let mut depth = 0_i32;
         while !self.is_end() {
             let past = self.at >= failed;
@@ -268,7 +288,9 @@ impl Parser<'_> {
             }
             let braces = self.group_at(0, Delimiter::Brace).is_some();
             self.at += operator.map_or(1, str::len);
-            let separated = operator == Some(";") || operator == Some(",") && depth <= 0;
+            // Behind a `,` that separates arguments no member begins.
+            let comma = operator == Some(",") && depth <= 0 && (self.is_end() || self.begins_member());
+            let separated = operator == Some(";") || comma;
             let closed = braces && !self.is(",") && !self.is(";") && !self.is_word("else");
             if past && (separated || closed) {
                 return;

@@ -146,7 +146,7 @@ impl Parser<'_> {
 
     /// `value` or `name = value`, of a call or of a layer.
     pub(super) fn argument(&mut self, before: &[Argument]) -> Parsed<Argument> {
-        let span = self.span();
+        let (start, span) = (self.at, self.span());
         let name = if self.peek_ident(0).is_some() && self.operator_at(1) == Some("=") {
             let name = self.name("the name of an argument")?;
             self.at += 1;
@@ -156,6 +156,7 @@ impl Parser<'_> {
         };
         let value = self.expression()?;
         if name.is_none() && before.last().is_some_and(|last| last.name.is_some()) {
+            self.at = start;
             return Err(Error::new(span, diag::positional_after_named()));
         }
         Ok(Argument { name, value })

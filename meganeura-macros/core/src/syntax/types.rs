@@ -210,10 +210,19 @@ impl Parser<'_> {
             }
             _ => kind,
         };
-        dimensions.list.push(Dimension { name, kind });
-        if self.take(",").is_none() && !self.is_char('>') {
-            return Err(self.after_expression("`,` or `>`"));
+        if self.take(",").is_some() || self.is_char('>') {
+            dimensions.list.push(Dimension { name, kind });
+            return Ok(());
         }
+        let error = self.after_expression("`,` or `>`");
+        let forgotten = self.peek_ident(0).is_some();
+        // Without a name behind it, what follows may be a part of it.
+        let kind = if forgotten || self.ends_dimensions() { kind } else { DimensionKind::Poison };
+        dimensions.list.push(Dimension { name, kind });
+        if !forgotten {
+            return Err(error);
+        }
+        self.push(error);
         Ok(())
     }
 

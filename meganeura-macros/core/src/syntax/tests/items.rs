@@ -46,6 +46,41 @@ fn dimensions_in_every_form() {
 }
 
 #[test]
+fn a_broken_dimension_is_poison_under_its_name_and_the_others_stay() {
+    let texts =
+        ["a = 1 2, b = 3", "a = 1 b = 2, c = 3", "a = ?, b = 1", "3, b = 1", "a: 3, b = 1", "a, b = 1", "a = 1, b = 2"];
+    let mut table = String::new();
+    for text in texts {
+        let (source, errors) = read(&format!("model M<\n{text}> {{}}"));
+        let dimensions = &definition(&source.items[0]).dimensions;
+        let list = show::list(&dimensions.list, show::dimension);
+        table += &format!("{text}\n{errors}    {list}, complete: {}\n", dimensions.complete);
+    }
+    expect![[r#"
+        a = 1 2, b = 3
+        2:7: expected `,` or `>`, found `2`
+            a POISON, b = 3, complete: true
+        a = 1 b = 2, c = 3
+        2:7: expected `,` or `>`, found `b`
+            a = 1, b = 2, c = 3, complete: true
+        a = ?, b = 1
+        2:5: expected a value, found `?`
+            a POISON, b = 1, complete: true
+        3, b = 1
+        2:1: expected a dimension, found `3`
+            b = 1, complete: false
+        a: 3, b = 1
+        2:2: expected `,` or `>`, found `:`
+            a POISON, b = 1, complete: true
+        a, b = 1
+        2:1: nobody passes `a` to a model: give it a default (`a = 128`) or a range (`a in 1..=128`)
+            a POISON, b = 1, complete: true
+        a = 1, b = 2
+            a = 1, b = 2, complete: true
+    "#]].assert_eq(&table);
+}
+
+#[test]
 fn items_keep_visibility_docs_kind_and_text() {
     let source = clean("/// Docs.\npub layer A<n> { a: B<n> } pub(crate) model C {} layer D {}");
     let [a, c, d] = source.items.as_slice() else { panic!("three items") };

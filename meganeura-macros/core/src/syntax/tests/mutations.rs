@@ -4,7 +4,7 @@ use super::first_page::{DECODER, MLP};
 use super::show;
 use crate::errors::Errors;
 use crate::syntax::{ItemBody, MemberKind, parse};
-use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, LineColumn, TokenStream, TokenTree};
 
 /// xorshift: the same mutations in every run.
 struct Random(u64);
@@ -91,4 +91,52 @@ fn twenty_thousand_mutations_of_the_first_page_end_without_a_panic() {
     }
     assert!(broken > 10_000 && broken < 20_000, "{broken} of 20000 mutations are mistakes");
     assert!(names > 20_000, "items survive: {names}");
+}
+
+fn size(stream: &TokenStream) -> usize {
+    let inner = |tree: TokenTree| match tree {
+        TokenTree::Group(group) => 1 + size(&group.stream()),
+        _ => 1,
+    };
+    stream.clone().into_iter().map(inner).sum()
+}
+
+/// Everything but the token with this number, whose place is kept.
+fn without(stream: &TokenStream, number: &mut usize, dropped: &mut Option<LineColumn>) -> TokenStream {
+    let mut kept = vec![];
+    for tree in stream.clone() {
+        if dropped.is_none() && *number == 0 {
+            *dropped = Some(tree.span().start());
+            continue;
+        }
+        *number = number.saturating_sub(1);
+        kept.push(match tree {
+            TokenTree::Group(group) => {
+                let mut new = Group::new(group.delimiter(), without(&group.stream(), number, dropped));
+                new.set_span(group.span());
+                TokenTree::Group(new)
+            }
+            tree => tree,
+        });
+    }
+    kept.into_iter().collect()
+}
+
+#[test]
+fn one_token_too_few_is_one_mistake() {
+    let mut counts = [0; 2];
+    for text in [MLP, DECODER] {
+        let whole: TokenStream = text.parse().unwrap();
+        for number in 0..size(&whole) {
+            let mut dropped = None;
+            let stream = without(&whole, &mut number.clone(), &mut dropped);
+            let mut errors = Errors::new();
+            parse(stream, &mut errors);
+            let found = errors.sorted().len();
+            let place = dropped.map(|place| (place.line, place.column + 1));
+            assert!(found < 2, "without the token at {place:?}:\n{}", errors.render());
+            counts[found] += 1;
+        }
+    }
+    assert!(counts[1] > 3 * counts[0], "{counts:?}");
 }
