@@ -7,7 +7,7 @@ use super::parser::{Parsed, Parser};
 use super::tokens::Token;
 use crate::diag;
 use crate::errors::Error;
-use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 /// An attribute as it was written.
 pub(super) struct Written {
@@ -228,21 +228,5 @@ impl Parser<'_> {
             inside.comma_or_end()?;
         }
         Ok(patterns)
-    }
-}
-
-impl Attributes {
-    /// The first attribute, docs apart, as a place to point at.
-    pub fn span(&self) -> Option<Span> {
-        let spans = [
-            self.train.as_ref().map(|train| train.span),
-            self.name.as_ref().map(|name| name.span),
-            self.frozen,
-            self.store.as_ref().map(|store| store.span),
-            self.precision.as_ref().map(|precision| precision.span),
-            self.checkpoint,
-            self.ignore.first().map(|pattern| pattern.span),
-        ];
-        spans.into_iter().flatten().next()
     }
 }

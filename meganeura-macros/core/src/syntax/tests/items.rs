@@ -77,7 +77,8 @@ fn a_broken_dimension_is_poison_under_its_name_and_the_others_stay() {
             a POISON, b = 1, complete: true
         a = 1, b = 2
             a = 1, b = 2, complete: true
-    "#]].assert_eq(&table);
+    "#]]
+    .assert_eq(&table);
 }
 
 #[test]
