@@ -1,8 +1,13 @@
 //! The compiler behind `meganeura::model!`: tokens in, tokens or errors out, with no rustc around it.
 
+pub mod autodiff;
 pub mod diag;
 pub mod errors;
+pub mod interp;
 pub mod ir;
 pub mod nearest;
 pub mod ops;
+pub mod prune;
 pub mod syntax;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;

@@ -7,8 +7,8 @@ use meganeura_shaders::pointwise::{Bin, Un};
 use meganeura_shaders::prog::{Const, DType, Instr};
 
 use super::{
-    Block, BlockId, Call, Derivative, Graph, Node, NodeId, Output, ROOT, Repeat, Store, StoreId, StoreKind, Type,
-    Value, ValueId,
+    Block, BlockId, Call, Derivative, Graph, Node, NodeId, Origin, Output, ROOT, Repeat, Store, StoreId, StoreKind,
+    Type, Value, ValueId,
 };
 use crate::ops::{Misfit, Op};
 
@@ -249,10 +249,14 @@ impl Graph {
             let copy = self.new_value(self.ty(*arg).clone(), body, None);
             map.insert(*arg, copy);
         }
+        let around = self.origin.clone();
         for node in nodes {
-            let inputs: Vec<ValueId> = self.node(node).inputs.iter().map(|v| map[v]).collect();
+            let Node { inputs, origin, .. } = self.node(node).clone();
+            let inputs: Vec<ValueId> = inputs.iter().map(|v| map[v]).collect();
+            self.origin = Origin { backward: around.backward || origin.backward, ..origin };
             self.copy_node(node, &inputs, map);
         }
+        self.origin = around;
         self.open.pop();
         self.blocks[body.index()].args = args.iter().map(|v| map[v]).collect();
         self.blocks[body.index()].results = results.iter().map(|v| map[v]).collect();

@@ -1,9 +1,11 @@
 //! Repetition along axes of size 1 and along new leading axes.
 
-use meganeura_shaders::dim::{Shape, Symbols, broadcast};
+use meganeura_shaders::dim::{Env, Shape, Symbols, broadcast};
+use meganeura_shaders::reference::Tensor;
 
-use super::{Misfit, Structural, one};
-use crate::ir::Type;
+use super::eval::element;
+use super::{Misfit, NotDifferentiable, Structural, Tape, one};
+use crate::ir::{Type, ValueId};
 
 /// The input repeated to a shape, by NumPy's rule.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -24,5 +26,14 @@ impl Structural for Broadcast {
                 Err(Misfit(format!("{from} does not broadcast to {to}")))
             }
         }
+    }
+
+    fn eval(&self, inputs: &[&Tensor], env: &Env) -> Tensor {
+        Tensor::from_fn(&env.shape(&self.shape), |index| element(inputs[0], index))
+    }
+
+    /// The caller sums over what stretched.
+    fn vjp(&self, _: usize, cotangent: ValueId, _: &mut dyn Tape) -> Result<ValueId, NotDifferentiable> {
+        Ok(cotangent)
     }
 }

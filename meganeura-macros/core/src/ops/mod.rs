@@ -4,17 +4,22 @@
 mod broadcast;
 pub mod composite;
 mod contract;
+mod eval;
 mod pad;
 mod reshape;
 mod slice;
 mod sum;
+#[cfg(test)]
+mod tests;
 mod transpose;
+mod vjp;
 
 use std::fmt;
 
-use meganeura_shaders::dim::{Shape, Symbols};
+use meganeura_shaders::dim::{Env, Shape, Symbols};
 use meganeura_shaders::kernel::Kernel;
 use meganeura_shaders::prog::{DType, Instr, Prog};
+use meganeura_shaders::reference::Tensor;
 
 pub use broadcast::Broadcast;
 pub use contract::Contract;
@@ -23,8 +28,9 @@ pub use reshape::Reshape;
 pub use slice::Slice;
 pub use sum::Sum;
 pub use transpose::Transpose;
+pub use vjp::{NotDifferentiable, Tape};
 
-use crate::ir::{Call, Repeat, StoreId, Type};
+use crate::ir::{Call, Repeat, StoreId, Type, ValueId};
 
 /// Why an operation does not take its inputs.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,6 +54,12 @@ pub trait Structural {
 
     /// The shape of the result.
     fn infer(&self, inputs: &[&Type], symbols: &Symbols) -> Result<Shape, Misfit>;
+
+    /// The value; the inputs fit.
+    fn eval(&self, inputs: &[&Tensor], env: &Env) -> Tensor;
+
+    /// The cotangent of input `k` from that of the result; it may still be larger where the input was broadcast.
+    fn vjp(&self, k: usize, cotangent: ValueId, tape: &mut dyn Tape) -> Result<ValueId, NotDifferentiable>;
 }
 
 macro_rules! structural {
@@ -101,6 +113,25 @@ macro_rules! structural {
                     _ => None,
                 }
             }
+
+            fn eval_structural(&self, inputs: &[&Tensor], env: &Env) -> Option<Tensor> {
+                match self {
+                    $(Op::$Name(op) => Some(op.eval(inputs, env)),)+
+                    _ => None,
+                }
+            }
+
+            fn vjp_structural(
+                &self,
+                k: usize,
+                cotangent: ValueId,
+                tape: &mut dyn Tape,
+            ) -> Option<Result<ValueId, NotDifferentiable>> {
+                match self {
+                    $(Op::$Name(op) => Some(op.vjp(k, cotangent, tape)),)+
+                    _ => None,
+                }
+            }
         }
     };
 }
@@ -125,6 +156,23 @@ impl Op {
         found
             .map(|(shape, dtype)| Type { shape, dtype })
             .ok_or_else(|| Misfit(format!("`{}` does not take {}", self.name(), show_types(inputs, symbols))))
+    }
+
+    /// The cotangent of input `k` from that of the result; none where the result does not change with it. Programs,
+    /// composites and loops are taken apart before.
+    pub fn vjp(&self, k: usize, cotangent: ValueId, tape: &mut dyn Tape) -> Result<Option<ValueId>, NotDifferentiable> {
+        if let Some(result) = self.vjp_structural(k, cotangent, tape) {
+            return result.map(Some);
+        }
+        match self {
+            Op::Instr(instr) => Ok(vjp::instr_vjp(instr, k, cotangent, tape)),
+            _ => Err(NotDifferentiable(format!("`{}` has no derivative", self.name()))),
+        }
+    }
+
+    /// Whether the result does not change, or only jumps, with input `k`.
+    pub fn is_flat(&self, k: usize) -> bool {
+        matches!(self, Op::Instr(instr) if vjp::is_flat(instr, k))
     }
 }
 

@@ -1,9 +1,11 @@
 //! A range of one axis.
 
-use meganeura_shaders::dim::{Dim, Shape, Symbols};
+use meganeura_shaders::dim::{Dim, Env, Shape, Symbols};
+use meganeura_shaders::reference::Tensor;
 
-use super::{Misfit, Structural, one};
-use crate::ir::Type;
+use super::eval::element;
+use super::{Misfit, NotDifferentiable, Op, Pad, Structural, Tape, one};
+use crate::ir::{Type, ValueId};
 
 /// The indices `from..to` of one axis. What the bounds of the dimensions cannot prove is checked at the call.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -38,5 +40,22 @@ impl Structural for Slice {
         let mut shape = x.shape.clone();
         shape[usize::from(self.axis)] = length;
         Ok(shape)
+    }
+
+    fn eval(&self, inputs: &[&Tensor], env: &Env) -> Tensor {
+        let axis = usize::from(self.axis);
+        let (from, mut shape) = (self.from.eval(env), inputs[0].shape.clone());
+        shape[axis] = self.to.eval(env) - from;
+        let mut source = vec![0; shape.len()];
+        Tensor::from_fn(&shape, |index| {
+            source.copy_from_slice(index);
+            source[axis] += from;
+            element(inputs[0], &source)
+        })
+    }
+
+    fn vjp(&self, _: usize, cotangent: ValueId, tape: &mut dyn Tape) -> Result<ValueId, NotDifferentiable> {
+        let total = tape.shape(0)[usize::from(self.axis)].clone();
+        Ok(tape.graph().emit(Op::Pad(Pad { axis: self.axis, before: self.from.clone(), total }), &[cotangent]))
     }
 }

@@ -1,10 +1,11 @@
 //! Sum over axes, which become 1.
 
-use meganeura_shaders::dim::{Dim, Shape, Symbols};
+use meganeura_shaders::dim::{Dim, Env, Shape, Symbols};
 use meganeura_shaders::prog::DType;
+use meganeura_shaders::reference::Tensor;
 
-use super::{Misfit, Structural, one};
-use crate::ir::Type;
+use super::{Misfit, NotDifferentiable, Structural, Tape, one};
+use crate::ir::{Type, ValueId};
 
 /// Sum over axes, which become 1.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -25,5 +26,26 @@ impl Structural for Sum {
         let mut shape = x.shape.clone();
         self.axes.iter().for_each(|axis| shape[usize::from(*axis)] = Dim::from(1));
         Ok(shape)
+    }
+
+    fn eval(&self, inputs: &[&Tensor], _: &Env) -> Tensor {
+        let from = &inputs[0].shape;
+        let mut shape = from.clone();
+        self.axes.iter().for_each(|axis| shape[usize::from(*axis)] = 1);
+        let mut sums = Tensor::from_fn(&shape, |_| 0.0);
+        for (place, x) in inputs[0].data.iter().enumerate() {
+            let (mut rest, mut at, mut step) = (place as i64, 0, 1);
+            for (old, new) in from.iter().zip(&shape).rev() {
+                at += if *new == 1 { 0 } else { rest % old * step };
+                (rest, step) = (rest / old, step * new);
+            }
+            sums.data[at as usize] += x;
+        }
+        sums
+    }
+
+    fn vjp(&self, _: usize, cotangent: ValueId, tape: &mut dyn Tape) -> Result<ValueId, NotDifferentiable> {
+        let shape = tape.shape(0);
+        Ok(tape.graph().broadcast(cotangent, &shape))
     }
 }

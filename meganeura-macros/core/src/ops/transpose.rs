@@ -1,9 +1,11 @@
 //! Axes in another order.
 
-use meganeura_shaders::dim::{Shape, Symbols};
+use meganeura_shaders::dim::{Env, Shape, Symbols};
+use meganeura_shaders::reference::Tensor;
 
-use super::{Misfit, Structural, one};
-use crate::ir::Type;
+use super::eval::element;
+use super::{Misfit, NotDifferentiable, Structural, Tape, one};
+use crate::ir::{Type, ValueId};
 
 /// Axis k of the result is axis `perm[k]` of the input.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -32,5 +34,18 @@ impl Structural for Transpose {
             return Err(Misfit(format!("{:?} is no order of {} axes", self.perm, x.shape.len())));
         }
         Ok(self.perm.iter().map(|axis| x.shape[usize::from(*axis)].clone()).collect())
+    }
+
+    fn eval(&self, inputs: &[&Tensor], _: &Env) -> Tensor {
+        let shape: Vec<i64> = self.perm.iter().map(|axis| inputs[0].shape[usize::from(*axis)]).collect();
+        let mut source = vec![0; shape.len()];
+        Tensor::from_fn(&shape, |index| {
+            self.perm.iter().zip(index).for_each(|(axis, i)| source[usize::from(*axis)] = *i);
+            element(inputs[0], &source)
+        })
+    }
+
+    fn vjp(&self, _: usize, cotangent: ValueId, tape: &mut dyn Tape) -> Result<ValueId, NotDifferentiable> {
+        Ok(tape.graph().transpose(cotangent, &self.inverse().perm))
     }
 }

@@ -18,6 +18,8 @@ mod norm;
 mod rms_norm;
 mod silu;
 mod softmax;
+#[cfg(test)]
+mod tests;
 mod var;
 
 use meganeura_shaders::pointwise::{Bin, Un};
