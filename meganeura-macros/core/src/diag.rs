@@ -2,6 +2,8 @@
 //!
 //! Lower case, no full stop, the user's own names in backticks, expected before found, a fix where there is one.
 
+pub(crate) mod resolve;
+
 use crate::nearest::nearest;
 
 /// Something else stands where something is needed.

@@ -8,6 +8,7 @@ pub mod ir;
 pub mod nearest;
 pub mod ops;
 pub mod prune;
+pub mod resolve;
 pub mod syntax;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -1,0 +1,164 @@
+//! Bodies of functions: statements in order, then the value.
+
+use super::describe::Source;
+use super::value::Value;
+use super::{Local, LocalKind, Resolver};
+use crate::diag::resolve as diag;
+use crate::syntax::{Assign, Binding, Block, Expr, Function, Pattern, Statement, StatementKind};
+
+impl<'a> Resolver<'a, '_> {
+    /// The value of a function whose frame is the last one; of the declared type wherever that is known.
+    pub(super) fn function_body(&mut self, function: &'a Function) -> Value<'a> {
+        let value = self.block_value(&function.body);
+        match &function.result {
+            Some(ty) => {
+                let (span, number) = match &function.body.tail {
+                    Some(tail) => (tail.value.span, tail.number),
+                    None => (ty.span, 0),
+                };
+                self.frame_mut().statement = number;
+                self.match_result(function, ty, span, value)
+            }
+            None => match value {
+                Value::Poison | Value::Nothing => value,
+                value => {
+                    let span = function.body.tail.as_ref().map_or(function.name.span, |tail| tail.value.span);
+                    let found = self.show(&value);
+                    self.fail(span, diag::undeclared_result(&function.name.name, &found))
+                }
+            },
+        }
+    }
+
+    /// The value of a block; its names end with it.
+    pub(super) fn block_value(&mut self, block: &'a Block) -> Value<'a> {
+        let outside = self.frame().locals.len();
+        for statement in &block.statements {
+            self.statement(statement);
+        }
+        let value = match &block.tail {
+            Some(tail) => {
+                self.frame_mut().statement = tail.number;
+                self.expression(&tail.value)
+            }
+            None => Value::Nothing,
+        };
+        self.frame_mut().locals.truncate(outside);
+        value
+    }
+
+    fn statement(&mut self, statement: &'a Statement) {
+        self.frame_mut().statement = statement.number;
+        match &statement.kind {
+            StatementKind::Let(pattern, value) => self.let_statement(pattern, value),
+            StatementKind::Assign(assign) => self.assign(assign),
+            StatementKind::For(repeat) => self.repeat(repeat),
+            StatementKind::If(choice) => {
+                if let Some(Some(block)) = self.choose(choice) {
+                    self.block_value(block);
+                }
+            }
+            StatementKind::Expr(value) => {
+                self.expression(value);
+            }
+            StatementKind::Poison(names) => {
+                for name in names {
+                    self.bind(&Binding { name: name.clone(), mutable: true }, &name.name, Value::Poison);
+                }
+            }
+        }
+    }
+
+    fn bind(&mut self, binding: &Binding, name: &'a str, value: Value<'a>) {
+        let kind = if binding.mutable { LocalKind::Mutable } else { LocalKind::Fixed };
+        self.frame_mut().locals.push(Local { name, value, kind, assigned: None });
+    }
+
+    fn let_statement(&mut self, pattern: &'a Pattern, expr: &'a Expr) {
+        let value = self.expression(expr);
+        match pattern {
+            Pattern::Name(binding) => {
+                let value = match value {
+                    Value::Nothing => self.fail(expr.span, diag::value_expected()),
+                    value => value,
+                };
+                self.bind(binding, &binding.name.name, value);
+            }
+            Pattern::Tuple(bindings, span) => {
+                let values = match value {
+                    Value::Tuple(values) if values.len() == bindings.len() => values,
+                    Value::Poison => vec![],
+                    Value::Tuple(values) => {
+                        self.report(*span, diag::tuple_length(bindings.len(), values.len()));
+                        vec![]
+                    }
+                    other => {
+                        let found = self.show(&other);
+                        self.report(expr.span, diag::tuple_expected(bindings.len(), &found));
+                        vec![]
+                    }
+                };
+                let values = values.into_iter().chain(std::iter::repeat(Value::Poison));
+                for (binding, value) in bindings.iter().zip(values) {
+                    self.bind(binding, &binding.name.name, value);
+                }
+            }
+        }
+    }
+
+    fn assign(&mut self, assign: &'a Assign) {
+        let name = assign.name.name.as_str();
+        let Some(at) = self.frame().locals.iter().rposition(|local| local.name == name) else {
+            self.expression(&assign.value);
+            let layer = self.frame().layer.clone();
+            let member = layer.instance.members.get(name);
+            // States, buffers and unknown names were reported from the text.
+            if let Some(member) = member.filter(|member| !matches!(member, super::instance::Member::Poison)) {
+                let is_tensor = matches!(member, super::instance::Member::Tensor(_));
+                self.report(assign.name.span, diag::assigned_member(name, is_tensor));
+            }
+            return;
+        };
+        let message = match self.frame().locals[at].kind {
+            LocalKind::Parameter => Some(diag::assigned_parameter(name)),
+            LocalKind::Fixed => Some(diag::assigned_fixed(name)),
+            LocalKind::Mutable => None,
+        };
+        let right = self.expression(&assign.value);
+        if let Some(message) = message {
+            self.report(assign.name.span, message);
+            return;
+        }
+        if let Some(index) = &assign.index {
+            let span = match index.first() {
+                Some(crate::syntax::Index::At(at)) => at.span,
+                Some(crate::syntax::Index::Slice { span, .. }) => *span,
+                None => assign.span,
+            };
+            self.report(span, diag::not_available("assigning a part of a local"));
+            return;
+        }
+        let value = match assign.operator {
+            None => right,
+            Some(operator) => {
+                let left = self.frame().locals[at].value.clone();
+                self.compound(operator, assign, left, right)
+            }
+        };
+        let span = self.place(assign.value.span);
+        let local = &mut self.frame_mut().locals[at];
+        local.value = value;
+        local.assigned = Some(span);
+    }
+
+    fn compound(
+        &mut self,
+        operator: crate::syntax::BinaryOp,
+        assign: &'a Assign,
+        left: Value<'a>,
+        right: Value<'a>,
+    ) -> Value<'a> {
+        let sides = ((left, Source::Name(&assign.name)), (right, Source::Expr(&assign.value)));
+        self.binary(operator, assign.span, sides.0, sides.1)
+    }
+}

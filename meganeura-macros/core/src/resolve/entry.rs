@@ -1,0 +1,379 @@
+//! A model: its members once, then each entry as a graph of its own with the dimensions that its arguments fix.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use meganeura_shaders::dim::{Dim, Symbols};
+use meganeura_shaders::prog::DType;
+use meganeura_shaders::schedule::{Model, Role};
+
+use super::instance::{Instance, Place, Tensor};
+use super::items::Items;
+use super::value::{Layer, Value};
+use super::{Argument, Entry, Frame, Local, LocalKind, Resolved, Resolver, Train, names};
+use crate::diag::resolve as diag;
+use crate::errors::Errors;
+use crate::ir::{Output, ROOT, Type};
+use crate::syntax::{Attributes, Definition, DimensionKind, Expr, Function, Item, Member, MemberKind, TypeKind};
+
+pub(super) fn resolve(item: &Item, items: &Items<'_>, errors: &mut Errors) -> Option<Resolved> {
+    let definition = Items::definition(item)?;
+    let before = errors.count();
+    let name = item.name.name.clone();
+    let place = Place { name: name.clone(), ..Place::default() };
+    let mut spans = vec![];
+    let mut entries = vec![];
+    let tensors;
+    let functions: Vec<&Member>;
+    {
+        let all: BTreeSet<&str> = runtime_dimensions(definition).map(|(name, _)| name).collect();
+        let mut members = Resolver::new(items, errors, Symbols::default(), vec![]);
+        members.declare_dimensions(definition, &all);
+        let instance = members.instantiate(item, false, None, place.clone())?;
+        tensors = members.tensors;
+        functions = instance.functions.clone();
+    }
+    for member in functions {
+        if let MemberKind::Function(function) = &member.kind
+            && !function.visibility.is_private()
+        {
+            let mut walk = Resolver::new(items, errors, Symbols::default(), spans);
+            walk.declare_dimensions(definition, &fixed_dimensions(definition, function));
+            let entry = walk.entry(item, function, &member.attributes, &tensors, place.clone());
+            spans = walk.spans;
+            entries.extend(entry);
+        }
+    }
+    if errors.count() > before {
+        return None;
+    }
+    let model = Model { name, tensors: tensors.into_iter().map(|tensor| tensor.tensor).collect() };
+    Some(Resolved { model, entries, spans })
+}
+
+fn runtime_dimensions(definition: &Definition) -> impl Iterator<Item = (&str, &crate::syntax::Bounds)> {
+    definition.dimensions.list.iter().filter_map(|dimension| match &dimension.kind {
+        DimensionKind::Runtime(bounds) => Some((dimension.name.name.as_str(), bounds)),
+        _ => None,
+    })
+}
+
+/// The runtime dimensions in the types of a function's parameters, through constants too.
+fn fixed_dimensions<'a>(definition: &'a Definition, function: &'a Function) -> BTreeSet<&'a str> {
+    let mut constants: BTreeMap<&str, &Expr> = BTreeMap::new();
+    for dimension in &definition.dimensions.list {
+        if let DimensionKind::Default(value) = &dimension.kind {
+            constants.insert(&dimension.name.name, value);
+        }
+    }
+    names::constants(&definition.members, &mut constants);
+    let mut open: Vec<&str> = vec![];
+    for parameter in &function.parameters {
+        names::mentioned_in_type(&parameter.ty, &mut open);
+    }
+    let mut seen = BTreeSet::new();
+    while let Some(name) = open.pop() {
+        if seen.insert(name)
+            && let Some(value) = constants.get(name)
+        {
+            names::mentioned(value, &mut open);
+        }
+    }
+    runtime_dimensions(definition).map(|(name, _)| name).filter(|name| seen.contains(name)).collect()
+}
+
+impl<'a> Resolver<'a, '_> {
+    /// Symbols for the given runtime dimensions of a model. Bounds may use constants that come before.
+    fn declare_dimensions(&mut self, definition: &'a Definition, wanted: &BTreeSet<&str>) {
+        let mut scope = Instance {
+            name: String::new(),
+            definition,
+            builtin: false,
+            member_path: String::new(),
+            members: BTreeMap::new(),
+            tensor_names: BTreeMap::new(),
+            functions: vec![],
+            given: BTreeMap::new(),
+        };
+        for dimension in &definition.dimensions.list {
+            let name = dimension.name.name.as_str();
+            self.frames.push(Frame {
+                layer: Layer { instance: std::rc::Rc::new(scope.clone()), rows: vec![] },
+                function: "",
+                locals: vec![],
+                sizes: BTreeMap::new(),
+                leading: None,
+                site: None,
+                statement: 0,
+            });
+            match &dimension.kind {
+                DimensionKind::Default(value) => {
+                    // Its mistakes are reported where the members are resolved.
+                    let count = self.errors.count();
+                    let value = self.expression(value);
+                    if self.errors.count() == count && !value.is_poison() {
+                        scope.members.insert(name, super::instance::Member::Constant(value));
+                    }
+                }
+                DimensionKind::Runtime(bounds) if wanted.contains(name) => {
+                    let range = self.range(bounds);
+                    let step = match &bounds.step {
+                        None => Some(1),
+                        Some(step) => match self.constant(step) {
+                            Value::Poison => None,
+                            value => match value.integer() {
+                                Some(value) if value >= 1 => Some(value),
+                                _ => {
+                                    let found = self.show(&value);
+                                    self.report(step.span, diag::step(&found));
+                                    None
+                                }
+                            },
+                        },
+                    };
+                    match (range, step) {
+                        (Some((low, _)), _) if low < 1 => {
+                            self.report(bounds.low.span, diag::low_of_dimension(name, low));
+                        }
+                        (Some((_, high)), _) if high > i64::from(u32::MAX) => {
+                            self.report(bounds.high.span, diag::too_large());
+                        }
+                        (Some((low, high)), Some(step)) => {
+                            let dim = self.graph.symbols.declare(name, low, high, step);
+                            self.dimensions.insert(name.to_string(), dim);
+                        }
+                        _ => {}
+                    }
+                }
+                _ => {}
+            }
+            self.frames.pop();
+        }
+    }
+
+    fn entry(
+        &mut self,
+        item: &'a Item,
+        function: &'a Function,
+        attributes: &'a Attributes,
+        tensors: &[Tensor],
+        place: Place,
+    ) -> Option<Entry> {
+        let mut silent = Errors::new();
+        std::mem::swap(self.errors, &mut silent);
+        // The members' own mistakes are known already.
+        let instance = self.instantiate(item, false, None, place);
+        std::mem::swap(self.errors, &mut silent);
+        let layer = Layer { instance: instance?, rows: vec![] };
+        let train = attributes.train.as_ref().map(|train| self.trains(train, tensors));
+        self.trained = (0..self.tensors.len())
+            .map(|index| train.as_ref().is_some_and(|train| train.tensors.contains(&index)))
+            .collect();
+        self.frames.push(Frame {
+            layer,
+            function: &function.name.name,
+            locals: vec![],
+            sizes: BTreeMap::new(),
+            leading: None,
+            site: None,
+            statement: 0,
+        });
+        let mut arguments = vec![];
+        for (index, parameter) in function.parameters.iter().enumerate() {
+            let (argument, value) = self.argument(index, parameter);
+            arguments.extend(argument);
+            let name = &parameter.name.name;
+            self.frame_mut().locals.push(Local { name, value, kind: LocalKind::Parameter, assigned: None });
+        }
+        if arguments.len() == function.parameters.len() {
+            self.check_solvable(function, &arguments);
+        }
+        if attributes.train.is_some() {
+            self.check_loss(function);
+        }
+        let count = self.errors.count();
+        let value = self.function_body(function);
+        self.check_silence(function, count, &value);
+        let results = self.results(function, value);
+        self.frames.pop();
+        let results = results?;
+        if self.errors.is_empty() {
+            let verified = self.graph.verify();
+            if let Err(fault) = verified {
+                self.errors.push(function.name.span, diag::internal(&function.name.name, &fault));
+                return None;
+            }
+        }
+        Some(Entry {
+            name: function.name.name.clone(),
+            span: function.name.span,
+            docs: attributes.docs.clone(),
+            graph: std::mem::take(&mut self.graph),
+            train,
+            arguments,
+            results,
+        })
+    }
+
+    /// An argument of the entry and what its name stands for inside.
+    fn argument(&mut self, index: usize, parameter: &'a crate::syntax::Parameter) -> (Option<Argument>, Value<'a>) {
+        let name = parameter.name.name.clone();
+        let none = (None, Value::Poison);
+        match &parameter.ty.kind {
+            TypeKind::Tuple(_) => {
+                self.report(parameter.ty.span, diag::tuple_argument(&name));
+                return none;
+            }
+            TypeKind::Tensor(tensor) if tensor.leading.is_some() => {
+                let span = tensor.leading.unwrap_or(parameter.ty.span);
+                self.report(span, diag::leading_of_entry(&name));
+                return none;
+            }
+            _ => {}
+        }
+        let Some(ty) = self.declared_type(&parameter.ty) else { return none };
+        if self.check_size(parameter.ty.span, &ty.shape).is_none() {
+            return none;
+        }
+        self.at(parameter.name.span);
+        let value = self.graph.argument(index, &name, ty.clone());
+        let Some(bounds) = &parameter.bounds else {
+            return (Some(Argument { name, ty, dimension: None }), Value::Tensor(value));
+        };
+        match self.range(bounds) {
+            Some((low, high)) if low >= 0 && high <= i64::from(u32::MAX) => {
+                let dim = self.graph.symbols.declare(&name, low, high, 1);
+                (Some(Argument { name, ty, dimension: Some(dim.clone()) }), Value::Size(dim))
+            }
+            Some((low, _)) if low < 0 => {
+                self.report(bounds.low.span, diag::low_of_argument(&name, low));
+                none
+            }
+            Some(_) => {
+                self.report(bounds.high.span, diag::too_large());
+                none
+            }
+            None => none,
+        }
+    }
+
+    /// Every runtime dimension must follow from the sizes of the arguments.
+    fn check_solvable(&mut self, function: &'a Function, arguments: &[Argument]) {
+        let mut known: BTreeSet<u16> =
+            arguments.iter().filter_map(|argument| argument.dimension.as_ref()).flat_map(Dim::symbols).collect();
+        let lows: Vec<i64> = self.graph.symbols.declared().iter().map(|bounds| bounds.low).collect();
+        let Ok(sample) = self.graph.symbols.bind(&lows) else { return };
+        let axes: Vec<&Dim> = arguments.iter().flat_map(|argument| &argument.ty.shape).collect();
+        loop {
+            let solved = axes.iter().find_map(|axis| {
+                let mut open = axis.symbols().into_iter().filter(|symbol| !known.contains(symbol));
+                let symbol = open.next().filter(|_| open.next().is_none())?;
+                axis.linear_in(symbol, &sample).map(|_| symbol)
+            });
+            match solved {
+                Some(symbol) => known.insert(symbol),
+                None => break,
+            };
+        }
+        let declared = self.graph.symbols.declared();
+        let open = declared.iter().find(|bounds| !known.contains(&bounds.symbol)).map(|bounds| bounds.name.to_string());
+        if let Some(name) = open {
+            self.report(function.name.span, diag::unsolvable_dimension(&name, &function.name.name));
+        }
+    }
+
+    fn check_loss(&mut self, function: &'a Function) {
+        let first = match &function.result {
+            Some(ty) => match &ty.kind {
+                TypeKind::Tuple(parts) => parts.first().unwrap_or(ty),
+                _ => ty,
+            },
+            None => {
+                self.report(function.name.span, diag::loss_result(&function.name.name, "nothing"));
+                return;
+            }
+        };
+        if !matches!(first.kind, TypeKind::Scalar(crate::syntax::Element::F32) | TypeKind::Poison) {
+            let found = match &first.kind {
+                TypeKind::Scalar(element) => element.name().to_string(),
+                TypeKind::Tensor(tensor) => {
+                    let axes: Vec<String> =
+                        tensor.axes.iter().map(|axis| super::describe::short(axis).unwrap_or("_".into())).collect();
+                    format!("{}[{}]", tensor.element.name(), axes.join(", "))
+                }
+                _ => "a tuple".into(),
+            };
+            self.report(first.span, diag::loss_result(&function.name.name, &found));
+        }
+    }
+
+    /// Poison without a mistake is a fault of this compiler, never a silent one.
+    fn check_silence(&mut self, function: &'a Function, before: usize, value: &Value<'a>) {
+        if value.is_poison() && self.errors.count() == before && self.errors.is_empty() {
+            let fault = "its value could not be resolved";
+            self.errors.push(function.name.span, diag::internal(&function.name.name, fault));
+        }
+    }
+
+    fn results(&mut self, function: &'a Function, value: Value<'a>) -> Option<Vec<Type>> {
+        let name = function.name.name.clone();
+        let values = match value {
+            Value::Poison => return None,
+            Value::Nothing => {
+                self.report(function.name.span, diag::entry_without_result(&name));
+                return None;
+            }
+            Value::Tuple(values) => values,
+            value => vec![value],
+        };
+        let single = values.len() == 1;
+        let span = function.body.tail.as_ref().map_or(function.name.span, |tail| tail.value.span);
+        let declared: Vec<&crate::syntax::Type> = match function.result.as_ref().map(|ty| &ty.kind) {
+            Some(TypeKind::Tuple(parts)) => parts.iter().collect(),
+            _ => function.result.iter().collect(),
+        };
+        let mut types = vec![];
+        for (k, value) in values.into_iter().enumerate() {
+            let dtype = match declared.get(k).map(|ty| &ty.kind) {
+                Some(TypeKind::Scalar(element)) => super::types::dtype(*element).unwrap_or(DType::F32),
+                _ => DType::F32,
+            };
+            self.at(span);
+            let value = match &value {
+                // A bounded argument as it is: its memory holds it already.
+                Value::Size(dim) if dim.constant().is_none() => {
+                    let size = self.graph.extent(dim);
+                    self.graph.cast(dtype, size)
+                }
+                value => self.constant_as(dtype, value, &name, span)?,
+            };
+            debug_assert!(self.graph.value(value).block == ROOT, "results are values of the root block");
+            types.push(self.graph.ty(value).clone());
+            let name = if single { name.clone() } else { format!("{name}.{k}") };
+            self.graph.output(Output { role: Role::Result(k), name, value, loops: 0 });
+        }
+        Some(types)
+    }
+
+    /// The tensors that a loss trains.
+    fn trains(&mut self, train: &crate::syntax::Train, tensors: &[Tensor]) -> Train {
+        let all = (0..tensors.len()).filter(|index| tensors[*index].tensor.trained);
+        let Some(params) = &train.params else { return Train { params: None, tensors: all.collect() } };
+        let matching: Vec<usize> = all.filter(|index| matches(&params.value, &tensors[*index].tensor.name)).collect();
+        if matching.is_empty() && !tensors.is_empty() {
+            let names: Vec<&str> = tensors.iter().map(|tensor| tensor.tensor.name.as_str()).collect();
+            self.errors.push(params.span, diag::pattern_without_match(&params.value, &names));
+        }
+        Train { params: Some(params.value.clone()), tensors: matching }
+    }
+}
+
+/// Whether a name fits a pattern in which `*` stands for any text; indices of arrays fit `{}`'s place only by `*`.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((start, rest)) => name.strip_prefix(start).is_some_and(|name| {
+            let ends = name.char_indices().map(|(at, _)| at).chain([name.len()]);
+            ends.into_iter().any(|at| matches(rest, &name[at..]))
+        }),
+    }
+}

@@ -1,0 +1,222 @@
+//! The tree to typed graphs: names, constants, dimensions, shapes, element types.
+//!
+//! [`declare`] reports what the text of an invocation shows: names, cycles, arities, and what is not available yet.
+//! [`resolve_model`] builds one graph for each entry of a model, with functions and layers inlined where they are called
+//! and each loop over layers as one `Repeat`; it reports everything that only values show, at the user's token, in the
+//! user's names. What failed becomes poison, whose users stay silent, so one mistake is one error. Where nothing was
+//! reported the graphs are verified and complete.
+
+mod arguments;
+mod arithmetic;
+mod body;
+mod builtin_layers;
+mod call;
+mod declare;
+mod describe;
+mod entry;
+mod expression;
+mod functions;
+mod index;
+mod initialisers;
+mod instance;
+mod items;
+mod loops;
+mod names;
+mod types;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use meganeura_shaders::dim::{Dim, Symbols};
+use meganeura_shaders::schedule::Model;
+use proc_macro2::{Span, TokenStream};
+
+pub use declare::declare;
+pub use items::Items;
+
+use crate::errors::Errors;
+use crate::ir::{Graph, Origin, SpanId, Type, ValueId};
+use crate::syntax::{Expr, Item};
+use value::{Layer, LoopId, Value};
+
+/// A model whose every entry is a graph.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// Its name and tensors.
+    pub model: Model,
+    /// Its entries, in order of declaration.
+    pub entries: Vec<Entry>,
+    /// The places that origins of nodes refer to.
+    pub spans: Vec<Span>,
+}
+
+/// One `pub fn` of a model.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Its name.
+    pub name: String,
+    /// Where its name stands.
+    pub span: Span,
+    /// Its doc attributes as written.
+    pub docs: TokenStream,
+    /// The forward computation; its outputs are the results.
+    pub graph: Graph,
+    /// Which parameters it trains, where it is a loss.
+    pub train: Option<Train>,
+    /// What a call passes, in order; argument k is read by the store of that number.
+    pub arguments: Vec<Argument>,
+    /// What a call gives, in order.
+    pub results: Vec<Type>,
+}
+
+/// What a loss trains.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Train {
+    /// The pattern of `#[train(params = "..")]`.
+    pub params: Option<String>,
+    /// The tensors of the model, by index.
+    pub tensors: Vec<usize>,
+}
+
+/// An argument of an entry.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Argument {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ty: Type,
+    /// A bounded scalar: the symbol that stands for it in shapes.
+    pub dimension: Option<Dim>,
+}
+
+/// One walk over a model: of its members alone, or of an entry.
+pub(super) struct Resolver<'a, 'e> {
+    items: &'a Items<'a>,
+    errors: &'e mut Errors,
+    graph: Graph,
+    /// Where nodes come from, by `SpanId`; those of earlier entries stay.
+    spans: Vec<Span>,
+    /// Runtime dimensions that this walk knows.
+    dimensions: BTreeMap<String, Dim>,
+    tensors: Vec<instance::Tensor>,
+    /// Names of items that are being instantiated.
+    instantiating: Vec<&'a str>,
+    frames: Vec<Frame<'a>>,
+    /// Loops that are open, outermost first.
+    loops: Vec<LoopId>,
+    loop_count: u32,
+    /// Tensors that were read, by index, and their rows in loops.
+    reads: BTreeMap<(usize, Vec<LoopId>), ValueId>,
+    /// Which tensors the entry trains.
+    trained: Vec<bool>,
+    depth: u32,
+    calls: u32,
+}
+
+/// A function, or the members of an item, while its names mean something.
+struct Frame<'a> {
+    layer: Layer<'a>,
+    /// Empty while members are instantiated.
+    function: &'a str,
+    locals: Vec<Local<'a>>,
+    /// Sizes that the call has bound.
+    sizes: BTreeMap<&'a str, Dim>,
+    /// What `..` stands for.
+    leading: Option<Vec<Dim>>,
+    /// The call, where the body is not the user's text.
+    site: Option<Span>,
+    statement: u32,
+}
+
+/// A name inside a function.
+struct Local<'a> {
+    name: &'a str,
+    value: Value<'a>,
+    kind: LocalKind,
+    /// The last assignment.
+    assigned: Option<Span>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LocalKind {
+    Parameter,
+    Fixed,
+    Mutable,
+}
+
+/// The graphs of a model; none where it has a mistake.
+pub fn resolve_model(item: &Item, items: &Items<'_>, errors: &mut Errors) -> Option<Resolved> {
+    entry::resolve(item, items, errors)
+}
+
+impl<'a, 'e> Resolver<'a, 'e> {
+    fn new(items: &'a Items<'a>, errors: &'e mut Errors, symbols: Symbols, spans: Vec<Span>) -> Self {
+        Resolver {
+            items,
+            errors,
+            graph: Graph::new(symbols),
+            spans,
+            dimensions: BTreeMap::new(),
+            tensors: vec![],
+            instantiating: vec![],
+            frames: vec![],
+            loops: vec![],
+            loop_count: 0,
+            reads: BTreeMap::new(),
+            trained: vec![],
+            depth: 0,
+            calls: 0,
+        }
+    }
+
+    fn frame(&self) -> &Frame<'a> {
+        let Some(frame) = self.frames.last() else { unreachable!("names have a meaning inside a frame only") };
+        frame
+    }
+
+    fn frame_mut(&mut self) -> &mut Frame<'a> {
+        let Some(frame) = self.frames.last_mut() else { unreachable!("names have a meaning inside a frame only") };
+        frame
+    }
+
+    /// A mistake of the user, at the user's text.
+    fn report(&mut self, span: Span, message: impl Into<String>) {
+        let span = self.place(span);
+        self.errors.push(span, message);
+    }
+
+    /// The place in the user's text that a place in the current body serves.
+    fn place(&self, span: Span) -> Span {
+        self.frames.last().and_then(|frame| frame.site).unwrap_or(span)
+    }
+
+    /// New nodes come from here.
+    fn at(&mut self, span: Span) {
+        let user = self.frames.iter().rev().find(|frame| frame.site.is_none());
+        let statement = user.map_or(0, |frame| frame.statement);
+        let path = self.frame().layer.instance.member_path.clone();
+        let place = self.place(span);
+        self.spans.push(place);
+        let span = Some(SpanId(self.spans.len() as u32 - 1));
+        self.graph.origin = Origin { path, statement, span, ..Origin::default() };
+    }
+
+    /// Reports and gives poison.
+    fn fail(&mut self, span: Span, message: impl Into<String>) -> Value<'a> {
+        self.report(span, message);
+        Value::Poison
+    }
+}
+
+/// The second line of a message: a value with its type.
+fn with_value(message: String, name: &str, ty: &str) -> String {
+    format!("{message}\n       {name}: {ty}")
+}
+
+/// How messages call an argument: its text, or the parameter's name where that is long.
+fn argument_name(expr: &Expr, parameter: &str) -> String {
+    describe::short(expr).unwrap_or_else(|| parameter.to_string())
+}
