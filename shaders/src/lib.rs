@@ -1,6 +1,7 @@
 //! What the compiler and the runtime of meganeura share: dimensions, row programs and the pointwise registry, kernel
 //! descriptions, the schedule's types and, behind the feature `generate`, the WGSL of the kernels.
 
+pub mod arena;
 pub mod dim;
 pub mod kernel;
 pub mod pointwise;

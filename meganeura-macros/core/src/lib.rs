@@ -5,10 +5,12 @@ pub mod diag;
 pub mod errors;
 pub mod interp;
 pub mod ir;
+pub mod lower;
 pub mod nearest;
 pub mod ops;
 pub mod prune;
 pub mod resolve;
+pub mod schedule;
 pub mod syntax;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
