@@ -8,3 +8,4 @@ pub mod pointwise;
 pub mod prog;
 pub mod reference;
 pub mod schedule;
+pub mod table;

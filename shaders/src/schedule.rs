@@ -422,8 +422,8 @@ pub struct Schedule {
     pub outputs: Vec<Output>,
     /// At least one.
     pub plans: Vec<Plan>,
-    /// Steps that the same entry would take without fusion, for people.
-    pub unfused: usize,
+    /// Launches of a call that the same entry would take without fusion, for people.
+    pub unfused: Dim,
 }
 
 impl Schedule {

@@ -24,9 +24,9 @@ pub fn judge(schedule: &Schedule, plan: &Plan, env: &Env) -> Result<(), String> 
         let mut touched = BTreeMap::new();
         for call in &group.calls {
             for (member, origin) in call.step.members.iter().zip(&call.step.origins) {
-                judge.member(member, &call.index, &mut touched).map_err(|fault| {
-                    format!("{fault} in `{}` ({}) at {:?}", origin.what, origin.path, call.index)
-                })?;
+                judge
+                    .member(member, &call.index, &mut touched)
+                    .map_err(|fault| format!("{fault} in `{}` ({}) at {:?}", origin.what, origin.path, call.index))?;
             }
         }
     }

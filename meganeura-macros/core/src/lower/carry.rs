@@ -84,9 +84,10 @@ impl<'g> Lower<'g> {
             rest = others;
             let shapes: Vec<_> = own.iter().map(|v| self.graph.shape(*v)).collect();
             let result = self.graph.shape(node.outputs[member]);
-            own.iter().enumerate().filter(|(_, v)| is_operand(v)).all(|(k, _)| {
-                member == output && kernel.is_elementwise_in(k, &shapes, result)
-            })
+            own.iter()
+                .enumerate()
+                .filter(|(_, v)| is_operand(v))
+                .all(|(k, _)| member == output && kernel.is_elementwise_in(k, &shapes, result))
         })
     }
 

@@ -52,11 +52,7 @@ pub type Variants<'v> = dyn FnMut(&[Member], &mut Symbols) -> Result<Vec<Variant
 
 /// The schedule of a verified graph, with one plan.
 pub fn lower(graph: &Graph, name: &str, variants: &mut Variants<'_>) -> Result<Schedule, LowerError> {
-    let mut lower = Lower::new(graph, name)?;
-    let wants: Vec<Want> = (0..graph.outputs.len()).map(|k| lower.want_output(k)).collect();
-    let mut items = lower.block(ROOT, &wants)?;
-    lower.outputs(&wants);
-    let mut schedule = lower.out;
+    let (mut schedule, mut items) = placed(graph, name)?;
     place_barriers(&mut items, &schedule);
     for step in steps_mut(&mut items) {
         let fault = |message| LowerError { origin: step.origins.first().cloned().unwrap_or_default(), message };
@@ -65,6 +61,15 @@ pub fn lower(graph: &Graph, name: &str, variants: &mut Variants<'_>) -> Result<S
     let (lives, orders) = plan_memory(&items, &schedule);
     schedule.plans.push(Plan { condition: Condition::Always, items, lives, orders });
     Ok(schedule)
+}
+
+/// The schedule without barriers, variants and plan, and its steps.
+fn placed(graph: &Graph, name: &str) -> Result<(Schedule, Vec<Item>), LowerError> {
+    let mut lower = Lower::new(graph, name)?;
+    let wants: Vec<Want> = (0..graph.outputs.len()).map(|k| lower.want_output(k)).collect();
+    let items = lower.block(ROOT, &wants)?;
+    lower.outputs(&wants);
+    Ok((lower.out, items))
 }
 
 struct Lower<'g> {

@@ -1,7 +1,7 @@
 //! Layouts of values, and the views that are another reading of the same memory.
 
 use meganeura_shaders::dim::{Dim, product};
-use meganeura_shaders::schedule::{ALIGN, BufferKind, Buffer, ELEMENT, Item, Lead, Operand, Place, Slot};
+use meganeura_shaders::schedule::{ALIGN, Buffer, BufferKind, ELEMENT, Item, Lead, Operand, Place, Slot};
 
 use super::Lower;
 use crate::ir::{Graph, Node, Repeat, ValueId};

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use meganeura_shaders::dim::{Dim, product};
 use meganeura_shaders::kernel::{Contract, Kernel};
 use meganeura_shaders::prog::{Instr, Prog};
+use meganeura_shaders::table::count_steps;
 
 use crate::ir::{BlockId, Graph, Node, NodeId, Output, ROOT, Repeat, Type, ValueId};
 use crate::ops::{Op, Reshape, Transpose};
@@ -22,6 +23,15 @@ pub fn plain(graph: &Graph) -> Graph {
     let Plain { mut out, map, .. } = plain;
     out.outputs = graph.outputs.iter().map(|o| Output { value: map[&o.value], ..o.clone() }).collect();
     out
+}
+
+/// Launches that a call takes without fusion.
+pub fn steps(graph: &Graph) -> Dim {
+    // A plain graph has nothing that lowering refuses.
+    match super::placed(&plain(graph), "") {
+        Ok((schedule, items)) => count_steps(&items, &schedule, &|_| true),
+        Err(_) => Dim::default(),
+    }
 }
 
 struct Plain<'g> {
@@ -130,7 +140,8 @@ impl Plain<'_> {
             value = self.kernel(Kernel::Rows(Prog::of(&Instr::RowSum(0))), value);
         }
         if !others.is_empty() {
-            let all: Vec<usize> = (0..shape.len()).filter(|axis| !rows.contains(axis) && !shape[*axis].is_one()).collect();
+            let all: Vec<usize> =
+                (0..shape.len()).filter(|axis| !rows.contains(axis) && !shape[*axis].is_one()).collect();
             value = self.reshape(value, sizes(&all));
             let order: Vec<usize> = others.iter().chain(&kept).copied().collect();
             let place = |axis: &usize| all.iter().position(|a| a == axis).unwrap_or_default() as u8;

@@ -74,7 +74,7 @@ fn conflict(old: &Access, new: &Access, schedule: &Schedule) -> bool {
 }
 
 /// Whether some slot of the two places provably differs.
-fn are_apart(a: &Place, b: &Place, schedule: &Schedule) -> bool {
+pub fn are_apart(a: &Place, b: &Place, schedule: &Schedule) -> bool {
     a.slots.iter().zip(&b.slots).any(|(a, b)| {
         let (low, high) = schedule.symbols.bounds(&(&a.base - &b.base));
         let differ = if a.parity { low == high && low % 2 != 0 } else { low > 0 || high < 0 };

@@ -5,3 +5,6 @@
 
 pub mod hazards;
 pub mod plan;
+pub mod verify;
+
+pub use verify::verify;
