@@ -8,3 +8,6 @@ pub mod plan;
 pub mod verify;
 
 pub use verify::verify;
+
+#[cfg(test)]
+mod tests;

@@ -54,6 +54,7 @@ fn verify_step(step: &Step, schedule: &Schedule, samples: &[Env], written: &mut 
     // Slices may overrun within the bounds of the dimensions, which is checked at the call: reads count at no sample.
     places().try_for_each(|(place, shape)| verify_place(place, shape, schedule, &[]))?;
     step.members.iter().try_for_each(|m| verify_place(&m.write, &m.shape, schedule, samples))?;
+    verify_launch(step, schedule)?;
     let name = |place: &Place| &schedule.buffers[place.buffer].name;
     if let Some((place, _)) = places().find(|(place, _)| !written[place.buffer]) {
         return Err(format!("reads `{}` before it is written", name(place)));
@@ -65,7 +66,6 @@ fn verify_step(step: &Step, schedule: &Schedule, samples: &[Env], written: &mut 
         }
         written[member.write.buffer] = true;
     }
-    verify_launch(step, schedule)?;
     let mut distinct: Vec<&Place> = step.places().collect();
     let mut seen: Vec<&Place> = Vec::new();
     distinct.retain(|place| {

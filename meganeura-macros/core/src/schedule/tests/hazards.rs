@@ -1,6 +1,6 @@
 //! Barriers of schedules written by hand, for what `lower` has no reason to make.
 
-use meganeura_core::schedule::hazards::place_barriers;
+use crate::schedule::hazards::place_barriers;
 use meganeura_shaders::dim::Dim;
 use meganeura_shaders::kernel::Kernel;
 use meganeura_shaders::prog::{DType, Prog};

@@ -1,0 +1,67 @@
+//! What every test does with a graph: all meanings of it must agree.
+
+use crate::interp::schedule::{Contents, run};
+use crate::interp::{graph, oracle};
+use crate::ir::{Graph, StoreKind};
+use crate::lower::{lower, plain};
+use crate::schedule::verify;
+use crate::testing::{assert_close, bind, contents};
+use meganeura_shaders::reference::Tensor;
+use meganeura_shaders::schedule::{Schedule, Step, steps};
+
+/// What the interpreter of schedules is given for the contents of the stores.
+pub(super) fn given(graph: &Graph, stores: &[Tensor]) -> Contents {
+    let mut contents = Contents::default();
+    let mut arguments = std::collections::BTreeMap::new();
+    for (store, tensor) in graph.stores.iter().zip(stores) {
+        match store.kind {
+            StoreKind::Argument(k) => {
+                arguments.insert(k, tensor.clone());
+            }
+            StoreKind::Tensor { index, .. } => {
+                contents.tensors.insert(index, (tensor.clone(), store.loops));
+            }
+        }
+    }
+    contents.arguments = arguments.into_values().collect();
+    contents
+}
+
+pub(super) fn compile(graph: &Graph) -> Schedule {
+    graph.verify().unwrap();
+    let kernels = plain(graph);
+    kernels.verify().unwrap_or_else(|error| panic!("{error}\n{kernels}"));
+    let schedule = lower(&kernels, "test", &mut |_, _| Ok(vec![])).unwrap();
+    verify(&schedule).unwrap();
+    schedule
+}
+
+pub(super) fn steps_of(schedule: &Schedule) -> Vec<&Step> {
+    steps(&schedule.plans[0].items)
+}
+
+/// The schedule gives what the graph gives, in any order between barriers, and the oracle agrees.
+pub(super) fn check_schedule(graph: &Graph, dims: &[i64], seed: u64) -> Schedule {
+    let (env, stores) = (bind(graph, dims), contents(graph, &bind(graph, dims), seed));
+    for (output, value) in graph.outputs.iter().zip(graph::run(graph, &env, &stores)) {
+        assert!(value.data.iter().any(|x| x.abs() > 1e-9), "`{}` is all zero and proves nothing", output.name);
+    }
+    check_meaning(graph, dims, seed)
+}
+
+/// The same for graphs some of whose results may be zeros.
+pub(super) fn check_meaning(graph: &Graph, dims: &[i64], seed: u64) -> Schedule {
+    let schedule = compile(graph);
+    let env = schedule.symbols.bind(dims).unwrap();
+    let stores = contents(graph, &env, seed);
+    let wanted = graph::run(graph, &env, &stores);
+    oracle::judge(&schedule, &schedule.plans[0], &env).unwrap();
+    for shuffle in [None, Some(seed), Some(seed + 1)] {
+        let found = run(&schedule, &schedule.plans[0], &env, &given(graph, &stores), shuffle);
+        for (output, (found, wanted)) in graph.outputs.iter().zip(found.iter().zip(&wanted)) {
+            assert_eq!(found.shape, wanted.shape, "{}", output.name);
+            assert_close(&output.name, &found.data, &wanted.data, 1e-12);
+        }
+    }
+    schedule
+}

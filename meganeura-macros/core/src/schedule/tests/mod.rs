@@ -1,0 +1,10 @@
+//! Schedules of graphs with loops: what they cost, what they mean, and that broken ones are found.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod build;
+mod cases;
+mod check;
+mod faults;
+mod hazards;
+mod loops;
+mod random;
