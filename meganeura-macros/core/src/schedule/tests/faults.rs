@@ -96,7 +96,7 @@ fn a_life_that_ends_early_is_found_by_its_poison() {
                 step.members.iter().any(|member| member.write.buffer == life.buffer)
             };
             // The step that wrote it first.
-            let writer = steps_of(&schedule).iter().position(|step| writes(&step)).unwrap();
+            let writer = steps_of(&schedule).iter().position(|step| writes(step)).unwrap();
             if life.first == life.last {
                 continue;
             }

@@ -19,11 +19,11 @@ fn start() -> (Graph, Dim, ValueId) {
 }
 
 fn body(schedule: &Schedule) -> &[Item] {
-    let bodies = schedule.plans[0].items.iter().filter_map(|item| match item {
+    let mut bodies = schedule.plans[0].items.iter().filter_map(|item| match item {
         Item::Loop { body, .. } => Some(body),
         Item::Step(_) => None,
     });
-    bodies.last().unwrap()
+    bodies.next_back().unwrap()
 }
 
 fn barriers(items: &[Item]) -> Vec<bool> {
