@@ -7,6 +7,8 @@ pub mod interp;
 pub mod ir;
 pub mod lower;
 pub mod nearest;
+pub mod egraph;
+pub mod normalise;
 pub mod ops;
 pub mod prune;
 pub mod resolve;

@@ -1,0 +1,99 @@
+//! Views and layouts: transposes become label orders, reshapes of results become more labels.
+
+use egg::Id;
+use meganeura_shaders::dim::product;
+use meganeura_shaders::kernel::Spec;
+
+use super::super::lang::{ENode, Eg, Op};
+use super::parts::{Parts, plain, products_of};
+use super::{New, classes, shape};
+
+/// A product reads the stored order of a transposed side.
+pub(super) fn transpose_in(eg: &Eg, node: &ENode) -> Vec<New> {
+    let Some(parts) = Parts::of(node) else { return vec![] };
+    let Some(bare) = parts.plain() else { return vec![] };
+    let (spec, a, b) = (bare.spec, bare.a, bare.b);
+    let stored = |perm: &[u8], labels: &[u8]| {
+        let mut stored = labels.to_vec();
+        perm.iter().zip(labels).for_each(|(p, l)| stored[usize::from(*p)] = *l);
+        stored
+    };
+    let left = transposes_of(eg, a).map(|(perm, x)| (Spec::new(&stored(perm, &spec.a), &spec.b, &spec.out), [x, b]));
+    let right = transposes_of(eg, b).map(|(perm, y)| (Spec::new(&spec.a, &stored(perm, &spec.b), &spec.out), [a, y]));
+    left.chain(right).map(|(spec, args)| plain(spec, classes(&args))).collect()
+}
+
+fn transposes_of(eg: &Eg, id: Id) -> impl Iterator<Item = (&[u8], Id)> {
+    let transpose = |n: &'_ ENode| matches!(n.op, Op::Transpose(_)).then_some(n.args[0]);
+    eg[id].nodes.iter().filter_map(move |n| match &n.op {
+        Op::Transpose(perm) => Some((&perm[..], transpose(n)?)),
+        _ => None,
+    })
+}
+
+/// Two transposes are one; one that moves only axes of size 1 is a reshape.
+pub(super) fn transpose_transpose(eg: &Eg, node: &ENode) -> Vec<New> {
+    let Op::Transpose(perm) = &node.op else { return vec![] };
+    let from = shape(eg, node.args[0]);
+    let moved: Vec<u8> = perm.iter().copied().filter(|axis| !from[usize::from(*axis)].is_one()).collect();
+    if moved.is_sorted() {
+        let to = perm.iter().map(|axis| from[usize::from(*axis)].clone()).collect();
+        return vec![New::Node(Op::Reshape(to), classes(&node.args))];
+    }
+    let both = |(inner, x): (&[u8], Id)| {
+        let perm = perm.iter().map(|axis| inner[usize::from(*axis)]).collect();
+        New::Node(Op::Transpose(perm), vec![New::Class(x)])
+    };
+    transposes_of(eg, node.args[0]).map(both).collect()
+}
+
+/// A product stores its result in the order that is asked for.
+pub(super) fn transpose_out(eg: &Eg, node: &ENode) -> Vec<New> {
+    let Op::Transpose(perm) = &node.op else { return vec![] };
+    let stored = products_of(eg, node.args[0]).filter_map(|p| {
+        let bare = p.plain()?;
+        let out: Vec<u8> = perm.iter().map(|i| bare.spec.out[usize::from(*i)]).collect();
+        Some(plain(Spec::new(&bare.spec.a, &bare.spec.b, &out), classes(&[bare.a, bare.b])))
+    });
+    stored.collect()
+}
+
+/// A reshape that splits the last axis of a product (into heads) splits the weight's axis instead.
+pub(super) fn split_label(eg: &Eg, node: &ENode) -> Vec<New> {
+    let Op::Reshape(target) = &node.op else { return vec![] };
+    let whole = shape(eg, node.args[0]);
+    let Some(kept) = whole.len().checked_sub(1) else { return vec![] };
+    if target.len() <= whole.len() || target[..kept] != whole[..kept] || product(&target[kept..]) != whole[kept] {
+        return vec![];
+    }
+    let split = products_of(eg, node.args[0]).filter_map(|parts| {
+        let bare = parts.plain()?;
+        let spec = bare.spec;
+        let last = *spec.out.last()?;
+        let axis = spec.b.iter().position(|l| *l == last).filter(|_| !spec.a.contains(&last))?;
+        let first_free = 1 + spec.a.iter().chain(&spec.b).max()?;
+        let pieces: Vec<u8> = (0..(target.len() - kept) as u8).map(|i| first_free + i).collect();
+        let split = |labels: &[u8]| -> Vec<u8> {
+            labels.iter().flat_map(|l| if *l == last { pieces.clone() } else { vec![*l] }).collect()
+        };
+        let weight = shape(eg, bare.b);
+        let stored = [&weight[..axis], &target[kept..], &weight[axis + 1..]].concat();
+        let weight = New::Node(Op::Reshape(stored), vec![New::Class(bare.b)]);
+        Some(plain(Spec::new(&spec.a, &split(&spec.b), &split(&spec.out)), vec![New::Class(bare.a), weight]))
+    });
+    split.collect()
+}
+
+/// A reshape of a reshape is one, and one to the same shape none.
+pub(super) fn reshape_reshape(eg: &Eg, node: &ENode) -> Vec<New> {
+    let Op::Reshape(target) = &node.op else { return vec![] };
+    if shape(eg, node.args[0]) == target {
+        return vec![New::Class(node.args[0])];
+    }
+    let below = eg[node.args[0]].nodes.iter().filter(|n| matches!(n.op, Op::Reshape(_)));
+    let same = |id: Id| match shape(eg, id) == target {
+        true => New::Class(id),
+        false => New::Node(node.op.clone(), vec![New::Class(id)]),
+    };
+    below.map(|n| same(n.args[0])).collect()
+}

@@ -1,0 +1,115 @@
+//! Back into a graph: the same blocks, stores, outputs and loops, with the chosen steps of each region in between.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::region::{Region, regions, tensors};
+use super::saturate::Limit;
+use super::solve::{Memo, Solved, What};
+use crate::ir::{BlockId, Graph, Node, NodeId, Origin, Output, ROOT, ValueId};
+use crate::ops::Op;
+
+struct Writer<'g> {
+    from: &'g Graph,
+    to: Graph,
+    moved: BTreeMap<ValueId, ValueId>,
+    tensors: BTreeSet<ValueId>,
+    memo: &'g mut Memo,
+    dump: Option<&'g mut String>,
+}
+
+pub(super) fn chosen(graph: &Graph, memo: &mut Memo, dump: Option<&mut String>) -> Result<Graph, Limit> {
+    let mut to = Graph::new(graph.symbols.clone());
+    to.stores = graph.stores.clone();
+    let mut writer = Writer { from: graph, to, moved: BTreeMap::new(), tensors: tensors(graph), memo, dump };
+    for id in &graph.block(ROOT).nodes {
+        if let Op::Read(_) = graph.node(*id).op {
+            writer.copy(*id);
+        }
+    }
+    writer.block(ROOT)?;
+    let Writer { mut to, moved, .. } = writer;
+    to.outputs = graph.outputs.iter().map(|o| Output { value: moved[&o.value], ..o.clone() }).collect();
+    to.origin = Origin::default();
+    Ok(to)
+}
+
+impl Writer<'_> {
+    fn block(&mut self, block: BlockId) -> Result<(), Limit> {
+        let from = self.from;
+        for (k, stretch) in regions(from, block, &self.tensors).into_iter().enumerate() {
+            if !stretch.region.roots.is_empty() {
+                let solved = self.memo.solve(&stretch.region.dag, &from.symbols)?;
+                if let Some(text) = &mut self.dump {
+                    **text += &format!("block {} region {k}: {}", block.0, solved.text);
+                }
+                self.region(&stretch.region, &solved);
+            }
+            let Some(barrier) = stretch.barrier else { continue };
+            match &from.node(barrier).op {
+                Op::Repeat(_) => self.repeat(barrier)?,
+                _ => self.copy(barrier),
+            }
+        }
+        Ok(())
+    }
+
+    fn copy(&mut self, id: NodeId) {
+        let Node { op, inputs, outputs, origin, .. } = self.from.node(id);
+        self.to.origin = origin.clone();
+        let inputs: Vec<ValueId> = inputs.iter().map(|v| self.moved[v]).collect();
+        let types = outputs.iter().map(|v| self.from.ty(*v).clone()).collect();
+        let made = self.to.push(op.clone(), &inputs, types);
+        self.moved.extend(outputs.iter().copied().zip(self.to.node(made).outputs.clone()));
+    }
+
+    fn region(&mut self, region: &Region, solved: &Solved) {
+        let mut outputs: Vec<Vec<ValueId>> = vec![];
+        for step in &solved.steps {
+            outputs.push(match &step.what {
+                What::Leaf(k) => vec![self.moved[&region.leaves[*k]]],
+                What::Op(op) => {
+                    self.to.origin = self.origin(region, &step.sources, &step.rules);
+                    let inputs: Vec<ValueId> = step.args.iter().map(|(step, output)| outputs[*step][*output]).collect();
+                    let made = self.to.push(op.clone(), &inputs, step.types.clone());
+                    self.to.node(made).outputs.clone()
+                }
+            });
+        }
+        for (value, (step, output)) in region.roots.iter().zip(&solved.roots) {
+            self.moved.insert(*value, outputs[*step][*output]);
+        }
+    }
+
+    /// That of the value that a step computes, of several that of the first.
+    fn origin(&self, region: &Region, sources: &[usize], rules: &[&'static str]) -> Origin {
+        let of = |source: &usize| self.from.def(region.sources[*source]).map(|(node, _)| node.origin.clone());
+        let origins: Vec<Origin> = sources.iter().filter_map(of).collect();
+        let mut labels: Vec<&str> = origins.iter().map(|origin| origin.what.as_str()).collect();
+        labels.dedup();
+        let what = labels.join(" | ");
+        let rules = rules.iter().map(ToString::to_string).collect();
+        Origin { what, rules, ..origins.into_iter().next().unwrap_or_default() }
+    }
+
+    fn repeat(&mut self, id: NodeId) -> Result<(), Limit> {
+        let from = self.from;
+        let node = from.node(id);
+        let Op::Repeat(repeat) = &node.op else { return Ok(()) };
+        let body = from.block(repeat.body);
+        let first_captured = repeat.carried + repeat.stacked;
+        let outer: Vec<ValueId> = node.inputs.iter().map(|v| self.moved[v]).collect();
+        let index = self.to.open_repeat(repeat.count.clone(), repeat.reversed);
+        let mut inner = vec![index];
+        inner.extend(outer[..repeat.carried].iter().map(|v| self.to.carry(*v)));
+        inner.extend(outer[repeat.carried..first_captured].iter().map(|v| self.to.stack_in(*v)));
+        inner.extend(&outer[first_captured..]);
+        self.moved.extend(body.args.iter().copied().zip(inner));
+        self.block(repeat.body)?;
+        let results: Vec<ValueId> = body.results.iter().map(|v| self.moved[v]).collect();
+        let (carried, stacks) = results.split_at(repeat.carried);
+        self.to.origin = node.origin.clone();
+        let made = self.to.close_repeat(carried, stacks);
+        self.moved.extend(node.outputs.iter().copied().zip(made));
+        Ok(())
+    }
+}
