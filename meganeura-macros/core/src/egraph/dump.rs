@@ -25,7 +25,13 @@ pub fn region(searched: &Searched, symbols: &Symbols) -> String {
         let types = crate::ops::show_types(&types.iter().collect::<Vec<_>>(), symbols);
         let others: Vec<String> = problem.classes[class].iter().map(|c| price(c.cost)).collect();
         let rules = searched.rules(&candidate.node).join(" ");
-        text += &format!("{:>5} {:>10}  {} ({})", problem.ids[class], price(candidate.cost), candidate.node.op, args.join(" "));
+        text += &format!(
+            "{:>5} {:>10}  {} ({})",
+            problem.ids[class],
+            price(candidate.cost),
+            candidate.node.op,
+            args.join(" ")
+        );
         text += &format!(" : {types}");
         if !matches!(candidate.node.op, Op::Leaf(..)) {
             text += &format!("   # {rules} [{}]", others.join(" "));

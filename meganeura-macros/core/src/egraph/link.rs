@@ -19,10 +19,6 @@ pub(super) fn leaves(args: &[Id]) -> Vec<Leaf> {
     args.iter().map(|id| leaf(*id)).collect()
 }
 
-pub(super) fn raw(args: &[Id]) -> Vec<u32> {
-    args.iter().map(|id| usize::from(*id) as u32).collect()
-}
-
 /// The register of the result of a program that was spliced in.
 pub(super) fn last(registers: &[Reg]) -> Reg {
     registers.last().copied().unwrap_or_default()

@@ -28,7 +28,7 @@ pub(super) struct Region {
     pub(super) sources: Vec<ValueId>,
 }
 
-/// A region, and the node that ends it.
+/// A region, and the node that ends it; none ends the last one, and one that would have grown too large.
 #[derive(Debug)]
 pub(super) struct Stretch {
     pub(super) region: Region,
@@ -68,21 +68,27 @@ struct Cut<'g> {
     wanted: Vec<BTreeSet<usize>>,
 }
 
-/// The regions of a block, in order.
-pub(super) fn regions(graph: &Graph, block: BlockId, tensors: &BTreeSet<ValueId>) -> Vec<Stretch> {
+/// The regions of a block, in order; none has more nodes than `most` that take time.
+pub(super) fn regions(graph: &Graph, block: BlockId, tensors: &BTreeSet<ValueId>, most: usize) -> Vec<Stretch> {
     let nodes = &graph.block(block).nodes;
-    let mut barriers = vec![];
-    let mut stretch = vec![];
+    let (mut barriers, mut stretch, mut work) = (vec![], vec![], 0);
     for id in nodes {
+        let kind = kind(graph.node(*id));
+        if kind == Kind::Work && work == most {
+            barriers.push(None);
+            work = 0;
+        }
+        work += usize::from(kind == Kind::Work);
         stretch.push(barriers.len());
-        if kind(graph.node(*id)) == Kind::Barrier {
-            barriers.push(*id);
+        if kind == Kind::Barrier {
+            barriers.push(Some(*id));
+            work = 0;
         }
     }
     let position = nodes.iter().enumerate().map(|(k, id)| (*id, k)).collect();
     let wanted = vec![BTreeSet::new(); barriers.len() + 1];
     let mut cut = Cut { graph, nodes, position, stretch, wanted };
-    for barrier in &barriers {
+    for barrier in barriers.iter().flatten() {
         graph.node(*barrier).inputs.iter().for_each(|v| cut.want(*v));
     }
     graph.block(block).results.iter().for_each(|v| cut.want(*v));
@@ -94,7 +100,7 @@ pub(super) fn regions(graph: &Graph, block: BlockId, tensors: &BTreeSet<ValueId>
     needed.reverse();
     let stretch = |(s, needed): (usize, BTreeSet<usize>)| Stretch {
         region: cut.region(s, &needed, tensors),
-        barrier: barriers.get(s).copied(),
+        barrier: barriers.get(s).copied().flatten(),
     };
     needed.into_iter().enumerate().map(stretch).collect()
 }

@@ -9,7 +9,7 @@ use super::rules::{Find, New, Rule};
 
 /// Applies the rules that are never worse until none matches: everywhere at once, but one rule at a time and the first
 /// in the list first, since a later one may hide what an earlier one looks for.
-pub fn normal_form(dag: &Dag, rules: &[Rule]) -> Dag {
+pub(super) fn normal_form(dag: &Dag, rules: &[Rule]) -> Dag {
     let mut dag = dag.clone();
     'again: loop {
         let (eg, _) = dag.to_egraph();
@@ -75,7 +75,7 @@ impl Build<'_> {
 }
 
 /// The graph with other definitions of some nodes; none if that closes a cycle.
-pub fn replace(dag: &Dag, replaced: &BTreeMap<Id, New>, rule: &'static str) -> Option<Dag> {
+pub(super) fn replace(dag: &Dag, replaced: &BTreeMap<Id, New>, rule: &'static str) -> Option<Dag> {
     let mut build = Build { from: dag, replaced, rule, to: Dag::default(), moved: BTreeMap::new() };
     // In order of position first, so that the recursion stays shallow.
     let order: Vec<Id> = (0..dag.nodes.len()).map(Id::from).collect();

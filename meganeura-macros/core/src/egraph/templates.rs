@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use egg::Id;
-use meganeura_shaders::kernel::{Contract, Kernel, Spec};
+use meganeura_shaders::kernel::{Contract, Kernel, Spec, Term};
 use meganeura_shaders::prog::{DType, Prog};
 use meganeura_shaders::schedule::MAX_BINDINGS;
 
@@ -44,6 +44,24 @@ pub fn is_column_sum(prog: &Prog) -> bool {
 /// A product can reduce rows of its left side only where it runs along whole rows anyway.
 pub fn is_left_side(prog: &Prog, spec: &Spec) -> bool {
     !prog.reduces_rows() || spec.contracts_rows_of_a()
+}
+
+/// A statistic is gathered in one pass: no reduction waits for another one of the same row.
+pub fn is_statistic(prog: &Prog) -> bool {
+    let mut waits = vec![];
+    prog.code.iter().all(|instr| {
+        let operands_wait = instr.operands().any(|r| waits[usize::from(r)]);
+        waits.push(operands_wait || instr.reduces());
+        !(operands_wait && instr.reduces())
+    })
+}
+
+/// Accumulators lie in one tile, so rows and columns of all products are the same axes of the result.
+pub fn share_a_tile(terms: &[Term]) -> bool {
+    let classes = |spec: &Spec| -> Vec<(bool, bool)> {
+        spec.out.iter().map(|label| (spec.a.contains(label), spec.b.contains(label))).collect()
+    };
+    terms.windows(2).all(|pair| classes(&pair[0].spec) == classes(&pair[1].spec))
 }
 
 /// Whether a product with its programs is small enough: those of the sides and the one behind share registers.

@@ -1,12 +1,16 @@
 //! Back into a graph: the same blocks, stores, outputs and loops, with the chosen steps of each region in between.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
-use super::region::{Region, regions, tensors};
+use super::region::{Region, Stretch, regions, tensors};
 use super::saturate::Limit;
 use super::solve::{Memo, Solved, What};
 use crate::ir::{BlockId, Graph, Node, NodeId, Origin, Output, ROOT, ValueId};
 use crate::ops::Op;
+
+/// Nodes of one region at first: four layers of a decoder with their gradients, each of which takes the search 30 ms.
+const LARGEST: usize = 1_000;
 
 struct Writer<'g> {
     from: &'g Graph,
@@ -36,9 +40,8 @@ pub(super) fn chosen(graph: &Graph, memo: &mut Memo, dump: Option<&mut String>) 
 impl Writer<'_> {
     fn block(&mut self, block: BlockId) -> Result<(), Limit> {
         let from = self.from;
-        for (k, stretch) in regions(from, block, &self.tensors).into_iter().enumerate() {
-            if !stretch.region.roots.is_empty() {
-                let solved = self.memo.solve(&stretch.region.dag, &from.symbols)?;
+        for (k, (stretch, solved)) in self.solved(block)?.into_iter().enumerate() {
+            if let Some(solved) = solved {
                 if let Some(text) = &mut self.dump {
                     **text += &format!("block {} region {k}: {}", block.0, solved.text);
                 }
@@ -51,6 +54,23 @@ impl Writer<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The regions of a block; where one is too large for the search, all are cut to half the size.
+    fn solved(&mut self, block: BlockId) -> Result<Vec<(Stretch, Option<Rc<Solved>>)>, Limit> {
+        let mut most = LARGEST;
+        loop {
+            let mut solve = |stretch: Stretch| {
+                let is_needed = !stretch.region.roots.is_empty();
+                let solved = is_needed.then(|| self.memo.solve(&stretch.region.dag, &self.from.symbols)).transpose()?;
+                Ok((stretch, solved))
+            };
+            let stretches = regions(self.from, block, &self.tensors, most);
+            match stretches.into_iter().map(&mut solve).collect() {
+                Err(_) if most > 1 => most /= 2,
+                solved => return solved,
+            }
+        }
     }
 
     fn copy(&mut self, id: NodeId) {

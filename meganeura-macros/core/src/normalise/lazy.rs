@@ -58,9 +58,8 @@ impl Normaliser<'_> {
             return value;
         }
         let leading = lazy.ty.shape.len().checked_sub(shape.len());
-        let only_ones = leading.is_some_and(|n| {
-            lazy.ty.shape[..n].iter().all(Dim::is_one) && lazy.ty.shape[n..] == shape[..]
-        });
+        let only_ones =
+            leading.is_some_and(|n| lazy.ty.shape[..n].iter().all(Dim::is_one) && lazy.ty.shape[n..] == shape[..]);
         if only_ones {
             return self.to.reshape(value, lazy.ty.shape.clone());
         }

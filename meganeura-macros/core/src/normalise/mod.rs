@@ -181,5 +181,3 @@ impl Normaliser<'_> {
     }
 }
 
-#[cfg(test)]
-mod tests;

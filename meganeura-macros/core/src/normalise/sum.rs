@@ -21,7 +21,8 @@ impl Normaliser<'_> {
         let axes = axes.iter().map(|axis| usize::from(*axis));
         let is_repeated = |axis: usize| axis < missing || shape[axis - missing] != x.ty.shape[axis];
         let (repeated, stored): (Vec<usize>, Vec<usize>) = axes.partition(|axis| is_repeated(*axis));
-        let stored: Vec<usize> = stored.into_iter().map(|axis| axis - missing).filter(|k| !shape[*k].is_one()).collect();
+        let stored: Vec<usize> =
+            stored.into_iter().map(|axis| axis - missing).filter(|k| !shape[*k].is_one()).collect();
         let core = match core {
             Core::Value(value) if !stored.is_empty() => Core::Value(self.summed(value, stored)),
             other => other,
@@ -82,7 +83,8 @@ impl Normaliser<'_> {
             let sums = self.to.reshape(sums, shape);
             return if rest.is_empty() { sums } else { self.summed(sums, rest) };
         }
-        let perm: Vec<u8> = (0..rank).filter(|axis| !axes.contains(axis)).chain(axes.clone()).map(|k| k as u8).collect();
+        let perm: Vec<u8> =
+            (0..rank).filter(|axis| !axes.contains(axis)).chain(axes.clone()).map(|k| k as u8).collect();
         let moved = self.to.emit(Op::Transpose(Transpose { perm }), &[value]);
         let sums = self.summed(moved, (rank - axes.len()..rank).collect());
         self.to.reshape(sums, kept)

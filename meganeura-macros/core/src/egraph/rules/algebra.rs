@@ -29,7 +29,9 @@ fn row_scaled(eg: &Eg, node: &ENode) -> Option<New> {
     }
     let constants: Vec<f64> = uniform
         .iter()
-        .filter_map(|r| if let Instr::Const(value) = &term.a.code[usize::from(*r)] { Some(value.value()) } else { None })
+        .filter_map(
+            |r| if let Instr::Const(value) = &term.a.code[usize::from(*r)] { Some(value.value()) } else { None },
+        )
         .collect();
     let is_constant = constants.len() == uniform.len();
     // The statistic is one number for each row, whatever of the row it was made from.

@@ -1,8 +1,8 @@
 //! Views and layouts: transposes become label orders, reshapes of results become more labels.
 
 use egg::Id;
-use meganeura_shaders::dim::product;
-use meganeura_shaders::kernel::Spec;
+use meganeura_shaders::dim::{Dim, Shape, product};
+use meganeura_shaders::kernel::{Kernel, Spec};
 
 use super::super::lang::{ENode, Eg, Op};
 use super::parts::{Parts, plain, products_of};
@@ -96,4 +96,34 @@ pub(super) fn reshape_reshape(eg: &Eg, node: &ENode) -> Vec<New> {
         false => New::Node(node.op.clone(), vec![New::Class(id)]),
     };
     below.map(|n| same(n.args[0])).collect()
+}
+
+/// A pointwise loop over reshaped values of one shape, and numbers, is reshaped itself: it may run where they are made.
+pub(super) fn reshape_loop(eg: &Eg, node: &ENode) -> Vec<New> {
+    let Op::Kernel(kernel @ Kernel::Rows(p)) = &node.op else { return vec![] };
+    if p.reduces_rows() || p.uses_index() {
+        return vec![];
+    }
+    let is_number = |id: &Id| shape(eg, *id).iter().all(Dim::is_one);
+    let Some(space) = node.args.iter().find(|a| !is_number(a)).or(node.args.first()).map(|a| shape(eg, *a)) else {
+        return vec![];
+    };
+    let below = |id: Id| eg[id].nodes.iter().filter(|n| matches!(n.op, Op::Reshape(_))).map(|n| n.args[0]);
+    let mut shapes: Vec<&Shape> = node.args.iter().flat_map(|a| below(*a)).map(|x| shape(eg, x)).collect();
+    shapes.sort();
+    shapes.dedup();
+    let mut found = vec![];
+    for from in shapes {
+        let moved = |a: &Id| match shape(eg, *a) == space {
+            true => below(*a).find(|x| shape(eg, *x) == from),
+            false => Some(*a).filter(|a| is_number(a) && shape(eg, *a).len() <= from.len().min(space.len())),
+        };
+        let Some(args) = node.args.iter().map(moved).collect::<Option<Vec<Id>>>() else { continue };
+        let whole = p.shape(&node.args.iter().map(|a| shape(eg, *a)).collect::<Vec<_>>());
+        if whole.as_ref() == Some(space) {
+            let inner = New::Node(Op::Kernel(kernel.clone()), classes(&args));
+            found.push(New::Node(Op::Reshape(space.clone()), vec![inner]));
+        }
+    }
+    found
 }

@@ -57,6 +57,7 @@ pub const ALL: &[Rule] = &[
     Rule { name: "layout/transpose-out", find: Find::Always(layout::transpose_out) },
     Rule { name: "layout/split-label", find: Find::Always(layout::split_label) },
     Rule { name: "layout/reshape-reshape", find: Find::Always(layout::reshape_reshape) },
+    Rule { name: "layout/reshape-loop", find: Find::Node(layout::reshape_loop) },
     Rule { name: "fuse/loops", find: Find::Node(fuse::loops) },
     Rule { name: "fuse/column-sum", find: Find::Node(fuse::column_sum) },
     Rule { name: "fuse/epilogue", find: Find::Node(fuse::epilogue) },

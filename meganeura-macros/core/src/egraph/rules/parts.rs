@@ -53,7 +53,8 @@ impl Parts {
     pub(super) fn of(node: &ENode) -> Option<Parts> {
         let Op::Kernel(Kernel::Contract(c)) = &node.op else { return None };
         let (args, extras) = c.parts(&node.args);
-        let factor = |(term, (a, b)): (&Term, (&[Id], &[Id]))| Factor { term: term.clone(), a: a.to_vec(), b: b.to_vec() };
+        let factor =
+            |(term, (a, b)): (&Term, (&[Id], &[Id]))| Factor { term: term.clone(), a: a.to_vec(), b: b.to_vec() };
         let terms = c.terms.iter().zip(args).map(factor).collect();
         Some(Parts { terms, epi: c.epi.clone(), extras: extras.to_vec() })
     }
@@ -111,6 +112,8 @@ impl Parts {
         let fits = templates::contract_fits(&contract, &args)
             && templates::is_epilogue(&contract.epi)
             && contract.terms.iter().all(|t| templates::is_left_side(&t.a, &t.spec) && templates::is_right_side(&t.b))
+            && contract.terms.iter().flat_map(|t| &t.stat).all(templates::is_statistic)
+            && templates::share_a_tile(&contract.terms)
             && templates::sides_are_floats(eg, &contract, &args);
         fits.then(|| New::Node(Op::Kernel(Kernel::Contract(Arc::new(contract))), classes(&args)))
     }
