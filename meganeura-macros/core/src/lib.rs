@@ -2,12 +2,12 @@
 
 pub mod autodiff;
 pub mod diag;
+pub mod egraph;
 pub mod errors;
 pub mod interp;
 pub mod ir;
 pub mod lower;
 pub mod nearest;
-pub mod egraph;
 pub mod normalise;
 pub mod ops;
 pub mod prune;

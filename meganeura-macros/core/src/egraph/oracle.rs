@@ -14,41 +14,6 @@ use crate::ops;
 /// One tensor, or the members of a tuple.
 pub(super) type Value = Vec<Tensor>;
 
-/// The result of an operation that no rule knows.
-fn opaque(op: &ops::Op, args: &[&Tensor], shape: &[i64], env: &Env) -> Tensor {
-    let at = |tensor: &Tensor, index: &[i64]| {
-        let own = &index[index.len() - tensor.shape.len()..];
-        let flat = own.iter().zip(&tensor.shape).fold(0, |flat, (i, n)| flat * n + if *n == 1 { 0 } else { *i });
-        tensor.data[flat as usize]
-    };
-    match op {
-        ops::Op::Reshape(_) => Tensor { shape: shape.to_vec(), data: args[0].data.clone() },
-        ops::Op::Broadcast(_) => Tensor::from_fn(shape, |index| at(args[0], index)),
-        ops::Op::Transpose(op) => Tensor::from_fn(shape, |index| {
-            let mut source = vec![0; index.len()];
-            op.perm.iter().zip(index).for_each(|(p, i)| source[usize::from(*p)] = *i);
-            at(args[0], &source)
-        }),
-        ops::Op::Slice(op) => {
-            let axis = usize::from(op.axis);
-            let from = op.from.eval(env);
-            assert!(from >= 0 && from + shape[axis] <= args[0].shape[axis], "a slice beyond the end");
-            Tensor::from_fn(shape, |index| {
-                let mut source = index.to_vec();
-                source[axis] += from;
-                at(args[0], &source)
-            })
-        }
-        ops::Op::Pad(op) => Tensor::from_fn(shape, |index| {
-            let mut source = index.to_vec();
-            source[usize::from(op.axis)] -= op.before.eval(env);
-            let inside = (0..args[0].shape[usize::from(op.axis)]).contains(&source[usize::from(op.axis)]);
-            if inside { at(args[0], &source) } else { 0.0 }
-        }),
-        other => unreachable!("{} is not evaluated here", other.name()),
-    }
-}
-
 /// The value of a node from those of its arguments.
 fn evaluate(op: &Op, args: &[&Value], dtypes: &[DType], env: &Env) -> Value {
     let tensors: Vec<&Tensor> = args.iter().map(|v| &v[0]).collect();
@@ -57,10 +22,10 @@ fn evaluate(op: &Op, args: &[&Value], dtypes: &[DType], env: &Env) -> Value {
         Op::Leaf(id, _, ty) => leaf(*id, ty, env),
         Op::Reshape(shape) => Tensor { shape: env.shape(shape), data: tensors[0].data.clone() },
         Op::Transpose(perm) => {
-            let shape: Vec<i64> = perm.iter().map(|p| tensors[0].shape[usize::from(*p)]).collect();
-            opaque(&ops::Op::Transpose(ops::Transpose { perm: perm.clone() }), &tensors, &shape, env)
+            let transpose = ops::Op::Transpose(ops::Transpose { perm: perm.clone() });
+            return transpose.eval(&tensors, dtypes, env);
         }
-        Op::Opaque(op, ty) => opaque(op, &tensors, &env.shape(&ty.shape), env),
+        Op::Opaque(op, _) => return op.eval(&tensors, dtypes, env),
         Op::Kernel(kernel) => eval_typed(kernel, &owned(&tensors), dtypes, env),
         Op::Tuple => return owned(&tensors),
         Op::Launch(kernels) => {

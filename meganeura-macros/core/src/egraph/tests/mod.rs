@@ -6,6 +6,7 @@ mod greedy;
 mod models;
 mod rules;
 mod search;
+mod values;
 
 use meganeura_shaders::dim::{Dim, Env, Symbols};
 use meganeura_shaders::kernel::{Contract, Kernel};

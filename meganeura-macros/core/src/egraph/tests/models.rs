@@ -311,3 +311,14 @@ pub(super) fn wide(n: usize) -> Graph {
         [&parts[..], &[sum]].concat()
     })
 }
+
+/// The mean of squares of the first result, as the one result.
+pub(super) fn with_loss(mut graph: Graph) -> Graph {
+    let y = graph.outputs[0].value;
+    let square = graph.mul(y, y);
+    let axes: Vec<u8> = (0..graph.shape(y).len() as u8).collect();
+    let mean = composite::mean(&mut graph, square, &axes);
+    let loss = graph.reshape(mean, vec![]);
+    graph.outputs = vec![Output { role: Role::Result(0), name: "loss".into(), value: loss, loops: 0 }];
+    graph
+}
