@@ -37,6 +37,9 @@ pub(super) fn chosen(graph: &Graph, memo: &mut Memo, dump: Option<&mut String>) 
     Ok(to)
 }
 
+/// A stretch with its region solved, if that is needed.
+type SolvedStretch = (Stretch, Option<Rc<Solved>>);
+
 impl Writer<'_> {
     fn block(&mut self, block: BlockId) -> Result<(), Limit> {
         let from = self.from;
@@ -57,7 +60,7 @@ impl Writer<'_> {
     }
 
     /// The regions of a block; where one is too large for the search, all are cut to half the size.
-    fn solved(&mut self, block: BlockId) -> Result<Vec<(Stretch, Option<Rc<Solved>>)>, Limit> {
+    fn solved(&mut self, block: BlockId) -> Result<Vec<SolvedStretch>, Limit> {
         let mut most = LARGEST;
         loop {
             let mut solve = |stretch: Stretch| {

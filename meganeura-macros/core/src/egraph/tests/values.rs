@@ -26,11 +26,10 @@ fn check(what: &str, graph: &Graph, dims: &[&[i64]], seed: u64) -> Graph {
         assert_same(&format!("{what}, normal, at {dims:?}"), graph, &normal, dims, seed);
         assert_same(&format!("{what}, chosen, at {dims:?}"), graph, &fused, dims, seed);
     }
-    let is_left = |op: &Operation| match op {
-        Operation::Read(_) | Operation::Repeat(_) | Operation::Kernel(_) | Operation::Launch(_) => true,
-        Operation::Reshape(_) | Operation::Transpose(_) | Operation::Slice(_) => true,
-        Operation::Pad(_) | Operation::Broadcast(_) => true,
-        _ => false,
+    let is_left = |op: &Operation| {
+        use Operation::{Broadcast, Kernel, Launch, Pad, Read, Repeat, Reshape, Slice, Transpose};
+        matches!(op, Read(_) | Repeat(_) | Kernel(_) | Launch(_))
+            || matches!(op, Reshape(_) | Transpose(_) | Slice(_) | Pad(_) | Broadcast(_))
     };
     fused.nodes.iter().for_each(|node| assert!(is_left(&node.op), "{what}: {}", node.op.name()));
     assert_eq!(fused.stores.len(), graph.stores.len());
