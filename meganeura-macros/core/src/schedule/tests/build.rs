@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use crate::ir::{Graph, Output, Type, ValueId};
+use crate::ops::composite;
 use crate::ops::{Broadcast, Contract, Op, Pad, Slice, Sum};
 use meganeura_shaders::dim::{Dim, Shape};
 use meganeura_shaders::kernel::{Kernel, Spec};
 use meganeura_shaders::pointwise::{Bin, Un};
-use meganeura_shaders::prog::{Instr, Leaf, Linker, Prog, finish_one};
+use meganeura_shaders::prog::{DType, Instr, Leaf, Linker, Prog, finish_one};
 use meganeura_shaders::schedule::Role;
 
 pub(super) fn size(n: i64) -> Dim {
@@ -18,6 +19,51 @@ fn program(build: impl FnOnce(&mut Linker, &dyn Fn(&mut Linker, u32) -> u8) -> u
     let mut link = Linker::default();
     let root = build(&mut link, &|link, k| link.leaf(Leaf::Arg(k)));
     finish_one(link, root).0
+}
+
+/// A decoder's layers without attention, 6 wide, over `batch`, `seq` and perhaps `depth`, and its loss.
+pub(super) fn decoder(depth: Option<i64>) -> (Graph, ValueId) {
+    decoder_with(depth, [64, 2048])
+}
+
+/// The same with other bounds of `batch` and `seq`.
+pub(super) fn decoder_with(depth: Option<i64>, most: [i64; 2]) -> (Graph, ValueId) {
+    let mut g = Graph::new(Default::default());
+    let (batch, seq) = (g.symbols.declare("batch", 1, most[0], 1), g.symbols.declare("seq", 1, most[1], 1));
+    let depth = depth.map_or_else(|| g.symbols.declare("depth", 1, 200, 1), size);
+    let (rows, dim, ffn, each) = (&batch * &seq, size(6), size(10), [depth.clone()]);
+    let given = g.input("given", vec![rows.clone(), dim.clone()]);
+    let table = g.param("table", &[], &[dim.clone(), dim.clone()]);
+    let x = g.linear(given, table);
+    let mut weights = ["input_norm", "post_norm"].map(|name| g.param(name, &each, std::slice::from_ref(&dim))).to_vec();
+    weights.extend(["q", "k", "v", "o"].map(|name| g.param(name, &each, &[dim.clone(), dim.clone()])));
+    weights.extend(["gate", "up"].map(|name| g.param(name, &each, &[ffn.clone(), dim.clone()])));
+    weights.push(g.param("down", &each, &[dim.clone(), ffn]));
+    let finals = g.repeat(&depth, false, &[x], &weights, |g, _, carried, w| {
+        let h = composite::rms_norm(g, carried[0], 1e-5);
+        let h = g.mul(h, w[0]);
+        let [q, k, v] = [2, 3, 4].map(|p| g.linear(h, w[p]));
+        let q = composite::silu(g, q);
+        let qk = g.mul(q, k);
+        let mixed = g.add(qk, v);
+        let o = g.linear(mixed, w[5]);
+        let x = g.add(carried[0], o);
+        let h = composite::rms_norm(g, x, 1e-5);
+        let h = g.mul(h, w[1]);
+        let [gate, up] = [6, 7].map(|p| g.linear(h, w[p]));
+        let gate = composite::silu(g, gate);
+        let inner = g.mul(gate, up);
+        let down = g.linear(inner, w[8]);
+        (vec![g.add(x, down)], vec![])
+    });
+    let logits = g.linear(finals[0], table);
+    let labels = g.argument(1, "labels", Type { shape: vec![rows], dtype: DType::U32 });
+    if let Some(store) = g.stores.last_mut() {
+        store.below = Some(dim);
+    }
+    let loss = composite::cross_entropy(&mut g, logits, labels);
+    g.result("loss", loss);
+    (g, loss)
 }
 
 pub(super) trait Build {
@@ -136,7 +182,7 @@ pub(super) trait Build {
 
     /// The index of a loop as a float.
     fn float(&mut self, index: ValueId) -> ValueId {
-        self.graph().cast(meganeura_shaders::prog::DType::F32, index)
+        self.graph().cast(DType::F32, index)
     }
 }
 

@@ -4,6 +4,7 @@ use crate::interp::schedule::{Contents, run};
 use crate::interp::{graph, oracle};
 use crate::ir::{Graph, StoreKind};
 use crate::lower::{lower, plain};
+use crate::schedule::hazards::steps_mut;
 use crate::schedule::verify;
 use crate::testing::{assert_close, bind, contents};
 use meganeura_shaders::reference::Tensor;
@@ -38,6 +39,10 @@ pub(super) fn compile(graph: &Graph) -> Schedule {
 
 pub(super) fn steps_of(schedule: &Schedule) -> Vec<&Step> {
     steps(&schedule.plans[0].items)
+}
+
+pub(super) fn steps_in(schedule: &mut Schedule) -> Vec<&mut Step> {
+    steps_mut(&mut schedule.plans[0].items)
 }
 
 /// The schedule gives what the graph gives, in any order between barriers, and the oracle agrees.

@@ -42,7 +42,7 @@ fn inputs(graph: &Graph, seed: u64) -> Contents {
 #[test]
 fn hardly_any_barrier_can_be_left_out() {
     let (mut barriers, mut redundant) = (0, 0);
-    for seed in 0..24 {
+    for seed in 0..12 {
         let schedule = compile(&trained(seed));
         for k in 0..steps_of(&schedule).len() {
             let mut had = false;
@@ -56,13 +56,13 @@ fn hardly_any_barrier_can_be_left_out() {
             }
         }
     }
-    assert!(barriers > 1000 && redundant * 50 < barriers, "{redundant} of {barriers}");
+    assert!(barriers > 500 && redundant * 50 < barriers, "{redundant} of {barriers}");
 }
 
 #[test]
 fn buffers_that_live_together_and_share_bytes_are_found() {
     let (mut pairs, mut found) = (0, 0);
-    for seed in 0..24 {
+    for seed in 0..12 {
         let graph = trained(seed);
         let schedule = compile(&graph);
         let (lives, seams) = lifetimes(&schedule.plans[0].items, &schedule);
@@ -81,13 +81,13 @@ fn buffers_that_live_together_and_share_bytes_are_found() {
         }
     }
     // What is left are values that are never read and hulls wider than the life inside.
-    assert!(pairs > 500 && found * 20 > pairs * 19, "{found} of {pairs}");
+    assert!(pairs > 250 && found * 20 > pairs * 19, "{found} of {pairs}");
 }
 
 #[test]
 fn a_life_that_ends_early_is_found_by_its_poison() {
     let (mut cuts, mut found) = (0, 0);
-    for seed in 0..24 {
+    for seed in 0..12 {
         let graph = trained(seed);
         let schedule = compile(&graph);
         let contents = inputs(&graph, seed);
@@ -96,7 +96,7 @@ fn a_life_that_ends_early_is_found_by_its_poison() {
                 step.members.iter().any(|member| member.write.buffer == life.buffer)
             };
             // The step that wrote it first.
-            let writer = steps_of(&schedule).iter().position(|step| writes(step)).unwrap();
+            let writer = steps_of(&schedule).iter().position(writes).unwrap();
             if life.first == life.last {
                 continue;
             }
@@ -106,7 +106,7 @@ fn a_life_that_ends_early_is_found_by_its_poison() {
             found += usize::from(results(&broken, &contents).iter().any(|t| t.data.iter().any(|x| x.is_nan())));
         }
     }
-    assert!(cuts > 500 && found * 10 > cuts * 9, "{found} of {cuts}");
+    assert!(cuts > 250 && found * 10 > cuts * 9, "{found} of {cuts}");
 }
 
 /// `y = x w` and `z = tanh(y)` in two steps.

@@ -129,6 +129,19 @@ fn a_carried_value_has_one_slot_or_two_or_all() {
         (g.add(y, x), vec![])
     };
     assert_eq!(slots(at_once).0, 1, "element by element over the argument itself");
+    let in_a_loop = |g: &mut Graph, x, w| {
+        let y = g.tanh(x);
+        let inner = g.repeat(&size(2), false, &[y], &[], |g, _, y, _| (vec![g.linear(y[0], w)], vec![]));
+        (g.silu(inner[0]), vec![])
+    };
+    assert_eq!(slots(in_a_loop).0, 1, "an inner loop of its own memory");
+    let from_a_loop = |g: &mut Graph, x, w| {
+        let y = g.tanh(x);
+        let inner = g.repeat(&size(2), false, &[y], &[], |g, _, y, _| (vec![g.silu(y[0])], vec![]));
+        let _ = w;
+        (inner[0], vec![])
+    };
+    assert_eq!(slots(from_a_loop).0, 2, "an inner loop writes its result from its own start on");
     let by_rows = |g: &mut Graph, x, _| (g.rms_norm_step(x), vec![]);
     assert_eq!(slots(by_rows).0, 2, "a row program reads its row");
     let (argument, _) = slots(|g, x, w| (g.linear(x, w), vec![x]));
