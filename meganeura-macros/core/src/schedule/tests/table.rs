@@ -48,7 +48,8 @@ fn a_table_names_kernels_layers_shapes_and_rules() {
           2 |   pointwise  ∂ silu  blocks.{}.fc  [rows, 3]
           3 |   pointwise  ∂ silu  blocks.{}.fc  [rows, 3]
         91 steps, 91 dependent steps (91 unfused)
-    "#]].assert_eq(&schedule.to_string());
+    "#]]
+    .assert_eq(&schedule.to_string());
     let env = schedule.symbols.bind(&[10]).unwrap();
     expect![[r#"
         rows in 2..=64 step 2, here 10
@@ -59,7 +60,8 @@ fn a_table_names_kernels_layers_shapes_and_rules() {
           2 |   pointwise  ∂ silu  blocks.{}.fc  [10, 3]    240   300
           3 |   pointwise  ∂ silu  blocks.{}.fc  [10, 3]    360    30
         91 steps, 91 dependent steps (91 unfused)
-    "#]].assert_eq(&schedule.table(&env).to_string());
+    "#]]
+    .assert_eq(&schedule.table(&env).to_string());
 }
 
 #[test]
