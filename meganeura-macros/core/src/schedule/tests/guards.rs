@@ -4,7 +4,8 @@
 use meganeura_shaders::schedule::{BufferKind, Schedule, steps};
 
 use super::build::decoder_with;
-use super::check::compile;
+use super::check::{compile, lowered};
+use crate::egraph::fuse;
 use crate::testing::{POLICIES, training};
 
 /// The text without its numbers.
@@ -41,8 +42,9 @@ fn assert_equal_but_for_numbers(a: &Schedule, b: &Schedule) {
 
 fn schedules(depth: i64, most: [i64; 2]) -> Vec<Schedule> {
     let (graph, loss) = decoder_with(Some(depth), most);
-    let trained = POLICIES.map(|policy| compile(&training(&graph, loss, policy)));
-    [compile(&graph)].into_iter().chain(trained).collect()
+    let trained = POLICIES.map(|policy| training(&graph, loss, policy));
+    let fused = [&graph, &trained[1]].map(|graph| lowered(&fuse(graph).unwrap()));
+    [&graph].into_iter().chain(&trained).map(compile).chain(fused).collect()
 }
 
 #[test]

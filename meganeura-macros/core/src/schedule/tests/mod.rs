@@ -5,6 +5,7 @@ mod build;
 mod cases;
 mod check;
 mod faults;
+mod fused;
 mod guards;
 mod hazards;
 mod loops;
