@@ -3,9 +3,12 @@
 
 pub mod arena;
 pub mod dim;
+#[cfg(feature = "generate")]
+pub mod generate;
 pub mod kernel;
 pub mod pointwise;
 pub mod prog;
 pub mod reference;
 pub mod schedule;
 pub mod table;
+pub mod update;

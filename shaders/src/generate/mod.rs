@@ -1,0 +1,220 @@
+//! From kernel descriptions to WGSL.
+//!
+//! In comes a launch: kernels with places and shapes. Out come variants of it: texts, bindings, words and grids. A text
+//! depends on structure (template, programs, types, layouts, alignment), never on sizes: these are words. Workgroups
+//! of the members follow each other in one dispatch where all have one workgroup size, else each member has its own.
+
+mod column_sum;
+mod contract;
+mod copy;
+mod launch;
+mod passes;
+mod piece;
+mod pointwise;
+mod rows;
+mod space;
+mod text;
+mod validate;
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::dim::{Dim, Symbols};
+use crate::kernel::Kernel;
+use crate::schedule::{Condition, Dispatch, Member, Variant};
+
+use contract::{Form, Tile};
+use launch::{Body, Launch};
+pub use text::Texts;
+pub use validate::validate;
+
+/// Bytes of workgroup memory that every device has.
+const BASELINE: u32 = 16 * 1024;
+
+/// Why a launch has no text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unsupported {
+    /// What the templates lack.
+    pub what: String,
+}
+
+impl Unsupported {
+    fn new(what: impl Into<String>) -> Unsupported {
+        Unsupported { what: what.into() }
+    }
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no kernel template covers {}", self.what)
+    }
+}
+
+impl std::error::Error for Unsupported {}
+
+/// One way to run a member.
+#[derive(Clone, PartialEq, Debug)]
+enum Choice {
+    Pointwise,
+    Rows { lanes: u32 },
+    ColumnSum,
+    Copy,
+    Contract(Form),
+}
+
+/// Tiles with the sum split in two, within the memory that every device has.
+const TILE: Tile = Tile { rows: 32, columns: 32, each: 4, parts: 2 };
+/// The same split in four, for devices with more of it.
+const SPLIT: Tile = Tile { rows: 32, columns: 32, each: 4, parts: 4 };
+
+/// All ways to run a launch, best first; the last has [`Condition::Always`].
+pub fn variants(members: &[Member], symbols: &mut Symbols, texts: &mut Texts) -> Result<Vec<Variant>, Unsupported> {
+    let mut choices = vec![];
+    for member in 0..members.len() {
+        choices.push(ways(members, member, symbols)?);
+    }
+    let mut conditions: Vec<&Condition> = vec![];
+    for (condition, _) in choices.iter().flatten().filter(|(condition, _)| *condition != Condition::Always) {
+        if !conditions.contains(&condition) {
+            conditions.push(condition);
+        }
+    }
+    conditions.push(&Condition::Always);
+    let mut variants = vec![];
+    for condition in conditions {
+        // A member takes its own way under the condition, else the one that it may always take.
+        let chosen = choices.iter().map(|ways| {
+            let own = ways.iter().find(|(own, _)| own == condition);
+            own.or(ways.last())
+                .map(|(_, choice)| choice.clone())
+                .ok_or_else(|| Unsupported::new("a member without a way"))
+        });
+        let chosen = chosen.collect::<Result<Vec<_>, _>>()?;
+        let (is_large, mut bytes) = (matches!(condition, Condition::WorkgroupMemory(_)), 0);
+        let dispatches = dispatches(members, &chosen, symbols, texts, is_large, &mut bytes)?;
+        let condition = match condition {
+            Condition::WorkgroupMemory(_) => Condition::WorkgroupMemory(bytes),
+            other if bytes > BASELINE => {
+                let needed = Condition::WorkgroupMemory(bytes);
+                if *other == Condition::Always {
+                    return Err(Unsupported::new("a launch beyond the workgroup memory that every device has"));
+                }
+                Condition::All(vec![other.clone(), needed])
+            }
+            other => other.clone(),
+        };
+        variants.push(Variant { condition, dispatches });
+    }
+    Ok(variants)
+}
+
+/// The ways of one member with their conditions.
+fn ways(members: &[Member], member: usize, symbols: &Symbols) -> Result<Vec<(Condition, Choice)>, Unsupported> {
+    let always = |choice| vec![(Condition::Always, choice)];
+    Ok(match &members[member].kernel {
+        Kernel::Rows(prog) if prog.reduces_rows() => {
+            let longest = rows::longest(prog, &Launch::new(members, &[member], BTreeSet::new()), symbols)?;
+            let either = [Choice::Rows { lanes: rows::SHORT }, Choice::Rows { lanes: rows::LONG }];
+            split(longest, rows::LONGEST_SHORT, either, symbols)
+        }
+        Kernel::Rows(_) => always(Choice::Pointwise),
+        Kernel::ColumnSum(_) => always(Choice::ColumnSum),
+        Kernel::Copy(_) => always(Choice::Copy),
+        Kernel::Contract(contract) => {
+            let rows = contract::rows(&mut Launch::new(members, &[member], BTreeSet::new()), contract)?;
+            let mut ways =
+                split(rows, 1, [Choice::Contract(Form::Vector), Choice::Contract(Form::Tile(TILE))], symbols);
+            if ways.last().is_some_and(|(_, choice)| *choice != Choice::Contract(Form::Vector)) {
+                // How many bytes it takes is known when it is written.
+                ways.insert(ways.len() - 1, (Condition::WorkgroupMemory(0), Choice::Contract(Form::Tile(SPLIT))));
+            }
+            ways
+        }
+    })
+}
+
+/// The first way where a size is at most `most`, else the second; only one where the bounds leave no doubt.
+fn split(size: Dim, most: i64, [small, large]: [Choice; 2], symbols: &Symbols) -> Vec<(Condition, Choice)> {
+    let (low, high) = symbols.bounds(&size);
+    if high <= most {
+        vec![(Condition::Always, small)]
+    } else if low > most {
+        vec![(Condition::Always, large)]
+    } else {
+        vec![(Condition::AtMost(size, most), small), (Condition::Always, large)]
+    }
+}
+
+/// One dispatch for all, else one for each member. Only a large one may take more workgroup memory than every device
+/// has.
+fn dispatches(
+    members: &[Member],
+    chosen: &[Choice],
+    symbols: &mut Symbols,
+    texts: &mut Texts,
+    is_large: bool,
+    bytes: &mut u32,
+) -> Result<Vec<Dispatch>, Unsupported> {
+    let all: Vec<usize> = (0..members.len()).collect();
+    let (mut sketch, mut needed) = (texts.clone(), 0);
+    if members.len() > 1
+        && let Some(joint) = dispatch(members, &all, chosen, symbols, &mut sketch, &mut needed).ok().flatten()
+        && (needed <= BASELINE || is_large)
+    {
+        (*texts, *bytes) = (sketch, needed);
+        return Ok(vec![joint]);
+    }
+    let mut dispatches = vec![];
+    for (member, choice) in chosen.iter().enumerate() {
+        let own = dispatch(members, &[member], std::slice::from_ref(choice), symbols, texts, bytes)?;
+        dispatches.extend(own);
+    }
+    Ok(dispatches)
+}
+
+/// A dispatch of some members; none where their workgroups differ in size or they need too much memory together.
+fn dispatch(
+    members: &[Member],
+    numbers: &[usize],
+    chosen: &[Choice],
+    symbols: &mut Symbols,
+    texts: &mut Texts,
+    bytes: &mut u32,
+) -> Result<Option<Dispatch>, Unsupported> {
+    let mut first = Launch::new(members, numbers, BTreeSet::new());
+    let sketched = bodies(&mut first, numbers, chosen, symbols)?;
+    if sketched.iter().any(|body| body.threads != sketched[0].threads) {
+        return Ok(None);
+    }
+    let mut launch = Launch::new(members, numbers, first.wide());
+    let bodies = bodies(&mut launch, numbers, chosen, symbols)?;
+    let shared = launch.shared_bytes();
+    let dispatch = launch.finish(&bodies, |text| texts.intern(text))?;
+    *bytes = shared.max(*bytes);
+    Ok(Some(dispatch))
+}
+
+fn bodies(
+    launch: &mut Launch<'_>,
+    numbers: &[usize],
+    chosen: &[Choice],
+    symbols: &mut Symbols,
+) -> Result<Vec<Body>, Unsupported> {
+    let mut bodies = vec![];
+    for (member, choice) in numbers.iter().zip(chosen) {
+        launch.enter(*member);
+        bodies.push(body(launch, choice, symbols)?);
+    }
+    Ok(bodies)
+}
+
+fn body(launch: &mut Launch<'_>, choice: &Choice, symbols: &mut Symbols) -> Result<Body, Unsupported> {
+    match (&launch.member().kernel, choice) {
+        (Kernel::Rows(prog), Choice::Pointwise) => pointwise::body(launch, prog, symbols),
+        (Kernel::Rows(prog), Choice::Rows { lanes }) => rows::body(launch, prog, *lanes, symbols),
+        (Kernel::ColumnSum(prog), Choice::ColumnSum) => column_sum::body(launch, prog, symbols),
+        (Kernel::Contract(contract), Choice::Contract(form)) => contract::body(launch, contract, *form, symbols),
+        (Kernel::Copy(copy), Choice::Copy) => copy::body(launch, copy, symbols),
+        _ => unreachable!("choices are made for the kernel that they are taken with"),
+    }
+}

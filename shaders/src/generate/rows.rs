@@ -1,0 +1,123 @@
+//! Row programs with reductions: short rows several to a workgroup, long rows one.
+
+use crate::dim::{Dim, Symbols};
+use crate::prog::Prog;
+
+use super::Unsupported;
+use super::launch::{Body, Launch, View, sum};
+use super::passes::{Lanes, Passes, RowInput, base, indented};
+use super::piece::{Inlet, Typed};
+use super::pointwise::{arguments, kept};
+use super::space::{Axes, stretched};
+use super::text::fill;
+
+const THREADS: u32 = 256;
+/// Lanes of a short row.
+pub(super) const SHORT: u32 = 32;
+/// Lanes of a long row.
+pub(super) const LONG: u32 = 256;
+/// Rows up to this length are short.
+pub(super) const LONGEST_SHORT: i64 = 256;
+
+/// The distance between elements of a row, from the stride of its axis.
+pub(super) fn step(launch: &mut Launch<'_>, view: &View, stride: &Dim, name: &str) -> Option<String> {
+    if *stride == Dim::from(0) {
+        None
+    } else if stride.is_one() {
+        Some(String::new())
+    } else {
+        Some(format!(" * {}", launch.size(&format!("{}_{name}", view.name), stride)))
+    }
+}
+
+/// The longest row that a program walks over.
+pub(super) fn longest(prog: &Prog, launch: &Launch<'_>, symbols: &Symbols) -> Result<Dim, Unsupported> {
+    let (shapes, dtypes) = arguments(launch.member());
+    let passes = Passes::new(Typed::new(prog, "f", &shapes, &dtypes)?);
+    let lengths = passes.passes.into_iter().map(|pass| pass.length);
+    let longest = lengths.max_by_key(|length| symbols.bounds(length).1);
+    longest.ok_or_else(|| Unsupported::new("a row program without rows"))
+}
+
+/// The body of a member whose rows have `lanes` lanes each.
+pub(super) fn body(
+    launch: &mut Launch<'_>,
+    prog: &Prog,
+    lanes: u32,
+    symbols: &mut Symbols,
+) -> Result<Body, Unsupported> {
+    let member = launch.member();
+    let (shapes, dtypes) = arguments(member);
+    let typed = Typed::new(prog, "f", &shapes, &dtypes)?;
+    let rank = member.shape.len();
+    let Some((columns, leading)) = member.shape.split_last() else {
+        return Err(Unsupported::new("a row program whose result has no axis"));
+    };
+    let out = launch.result()?;
+    let passes = Passes::new(typed);
+    let inputs: Vec<u8> = passes.row_inputs().into_iter().collect();
+    let mut views = vec![];
+    for k in &inputs {
+        views.push(launch.argument(usize::from(*k), &format!("x{k}"))?);
+    }
+    // The last axis is the row; an operand's own stride along it counts even where the result has one element there.
+    let along: Vec<Dim> = views.iter().map(|view| view.strides.last().cloned().unwrap_or_default()).collect();
+    let leading_moves = |view: &View| stretched(&view.strides, rank).into_iter().take(rank - 1).collect::<Vec<Dim>>();
+    let mut moves: Vec<Vec<Dim>> = views.iter().chain([&out]).map(leading_moves).collect();
+    let mut refs: Vec<&mut Vec<Dim>> = moves.iter_mut().collect();
+    let keep = kept(&passes.typed, rank);
+    let axes = Axes::merge("row", leading, &keep[..rank - 1], &mut refs);
+    let count = axes.count();
+    let mut bases = String::new();
+    let mut row_inputs = vec![];
+    for ((view, strides), (k, stride)) in views.iter().zip(&moves).zip(inputs.iter().zip(&along)) {
+        let mut terms = launch.front(view);
+        terms.extend(launch.moved(view, &axes, strides, "row"));
+        bases += &base(&format!("x{k}_row"), &terms);
+        let step = step(launch, view, stride, "along");
+        row_inputs.push(RowInput { k: *k, view: view.clone(), base: format!("x{k}_row"), step });
+    }
+    for axis in passes.typed.coordinates().into_iter().filter(|axis| *axis > 0) {
+        let place = axes.place_of(rank - 1 - usize::from(axis));
+        let coordinate = place.map_or_else(|| "0u".into(), |place| launch.coordinate(&axes, place, "row"));
+        bases += &format!("let i{axis} = {coordinate};\n");
+    }
+    let coordinate = |axis: u8| format!("i{axis}");
+    let lanes = Lanes { count: lanes, lane: "lane_of_row".into(), first: "slot".into(), threads: THREADS };
+    let text = passes.run(launch, &lanes, &row_inputs, &coordinate)?;
+    let mut terms = launch.front(&out);
+    terms.extend(launch.moved(&out, &axes, &moves[views.len()], "row"));
+    let mut write = base("out_row", &terms);
+    let piece = passes.typed.piece(launch, prog.root(), &passes.given(), "at")?;
+    let value = piece.call(|inlet| passes.inlet(inlet, "j", &coordinate));
+    if columns.is_one() {
+        let store = launch.store(&out, "out_row", &value);
+        write += &format!("if (lane_of_row == 0u) {{\n    {store}\n}}\n");
+    } else {
+        let length = launch.size("columns", columns);
+        let mut inner = String::new();
+        for inlet in &piece.inlets {
+            if let Inlet::In(k) = inlet {
+                inner += &passes.load(launch, &row_inputs, *k, "j")?;
+            }
+        }
+        let stride = out.strides.last().cloned().unwrap_or_default();
+        let along = step(launch, &out, &stride, "along").unwrap_or_default();
+        inner += &launch.store(&out, &sum(&[format!("out_row + j{along}")]), &value);
+        write +=
+            &format!("for (var j = lane_of_row; j < {length}; j += {}u) {{\n{}}}\n", lanes.count, indented(&inner));
+    }
+    let rows = THREADS / lanes.count;
+    let code = fill(
+        include_str!("rows.wgsl"),
+        &[
+            ("lanes", lanes.count.to_string()),
+            ("rows", rows.to_string()),
+            ("count", launch.size("rows", &count)),
+            ("bases", bases),
+            ("passes", text),
+            ("write", write),
+        ],
+    );
+    Ok(Body { code, threads: THREADS, groups: symbols.ceil_div(&count, i64::from(rows)) })
+}

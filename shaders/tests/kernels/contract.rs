@@ -1,0 +1,399 @@
+//! Contractions: every form, at tile edges, with programs on all sides.
+
+use std::sync::Arc;
+
+use meganeura_shaders::dim::{Dim, Shape, Symbols};
+use meganeura_shaders::kernel::{Contract, Kernel, Spec, Term};
+use meganeura_shaders::pointwise::{Bin, Un};
+use meganeura_shaders::prog::{DType, Instr, Leaf, Linker, Prog, Reg};
+use meganeura_shaders::schedule::Condition;
+
+use crate::case::{Case, LAYOUTS, Layout, member, place, positive};
+use crate::device::Device;
+use crate::programs::{program, rms_norm, rms_scale, silu, softmax};
+
+const F: DType = DType::F32;
+
+fn spec(text: &str) -> Spec {
+    Spec::parse(text).unwrap()
+}
+
+fn term(text: &str) -> Term {
+    Term { spec: spec(text), a: Prog::identity(), b: Prog::identity(), stat: None }
+}
+
+/// An epilogue over `seeds` and `extras` further arguments.
+fn epilogue(seeds: &[Leaf], extras: u32, build: impl FnOnce(&mut Linker, &[Reg]) -> Reg) -> Prog {
+    let mut link = Linker::default();
+    let leaves: Vec<Leaf> = seeds.iter().copied().chain((0..extras).map(Leaf::Arg)).collect();
+    let registers: Vec<Reg> = leaves.iter().map(|leaf| link.leaf(*leaf)).collect();
+    let root = build(&mut link, &registers);
+    link.finish(&[root], &leaves).0.remove(0)
+}
+
+fn plain(text: &str) -> Kernel {
+    Kernel::Contract(Arc::new(Contract::plain(spec(text))))
+}
+
+struct Dims {
+    symbols: Symbols,
+    m: Dim,
+    n: Dim,
+    k: Dim,
+}
+
+/// Dimensions that are multiples of `step`.
+fn dims(step: i64) -> Dims {
+    let mut symbols = Symbols::default();
+    let low = if step == 1 { 0 } else { step };
+    let mut declare = |name| symbols.declare(name, low, 4096, step);
+    let (m, n, k) = (declare("m"), declare("n"), declare("k"));
+    Dims { symbols, m, n, k }
+}
+
+fn of(shapes: &[&[&Dim]]) -> Vec<(Shape, DType)> {
+    shapes.iter().map(|shape| (shape.iter().map(|dim| (*dim).clone()).collect(), F)).collect()
+}
+
+#[test]
+fn products_are_exact_at_tile_edges_in_all_layouts_of_both_sides() {
+    let Some(mut device) = Device::open() else { return };
+    let Dims { symbols, m, n, k } = dims(1);
+    let sizes =
+        [[1, 1, 1], [31, 33, 7], [33, 31, 33], [32, 32, 32], [2, 3, 104], [65, 1, 440], [1, 65, 31], [250, 33, 1025]];
+    for (text, shapes) in [
+        ("mk,nk->mn", [[&m, &k], [&n, &k]]),
+        ("mk,kn->mn", [[&m, &k], [&k, &n]]),
+        ("km,kn->mn", [[&k, &m], [&k, &n]]),
+        ("km,nk->mn", [[&k, &m], [&n, &k]]),
+        ("mk,nk->nm", [[&m, &k], [&n, &k]]),
+    ] {
+        for layout in [Layout::Aligned, Layout::Odd] {
+            let args = of(&[&shapes[0], &shapes[1]]);
+            let case = Case::new(&symbols, vec![member(plain(text), &args, layout, 0)]).exact();
+            for size in sizes {
+                case.check(&mut device, &size);
+            }
+        }
+    }
+}
+
+#[test]
+fn products_of_multiples_of_four_take_fours_and_stay_exact() {
+    let Some(mut device) = Device::open() else { return };
+    let Dims { symbols, m, n, k } = dims(4);
+    for (text, shapes) in [
+        ("mk,nk->mn", [[&m, &k], [&n, &k]]),
+        ("mk,kn->mn", [[&m, &k], [&k, &n]]),
+        ("km,kn->mn", [[&k, &m], [&k, &n]]),
+        ("km,nk->mn", [[&k, &m], [&n, &k]]),
+    ] {
+        for layout in LAYOUTS {
+            let args = of(&[&shapes[0], &shapes[1]]);
+            let case = Case::new(&symbols, vec![member(plain(text), &args, layout, 0)]).exact();
+            let (_, _, texts) = case.variants();
+            let fours = texts.list()[0].matches("array<vec4<f32>>").count();
+            assert!(
+                if layout == Layout::Odd { fours == 0 } else { fours == 3 },
+                "{fours} in {layout:?}\n{}",
+                texts.list()[0]
+            );
+            for size in [[4, 4, 4], [36, 28, 12], [32, 64, 48], [100, 36, 1028]] {
+                case.check(&mut device, &size);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_sum_over_nothing_is_zero_and_no_rows_are_no_work() {
+    let Some(mut device) = Device::open() else { return };
+    let Dims { symbols, m, n, k } = dims(1);
+    let case =
+        Case::new(&symbols, vec![member(plain("mk,nk->mn"), &of(&[&[&m, &k], &[&n, &k]]), Layout::Aligned, 0)]).exact();
+    for size in [[3, 5, 0], [0, 5, 7], [3, 0, 7], [1, 5, 0]] {
+        case.check(&mut device, &size);
+    }
+}
+
+#[test]
+fn one_row_runs_as_a_vector_in_both_layouts_of_the_matrix() {
+    let Some(mut device) = Device::open() else { return };
+    for step in [1, 4] {
+        let mut symbols = Symbols::default();
+        let m = symbols.declare("m", 1, 99, 1);
+        let (n, k) = (symbols.declare("n", step, 4096, step), symbols.declare("k", step, 4096, step));
+        for (text, right) in [("mk,nk->mn", [&n, &k]), ("mk,kn->mn", [&k, &n])] {
+            let case =
+                Case::new(&symbols, vec![member(plain(text), &of(&[&[&m, &k], &right]), Layout::Aligned, 0)]).exact();
+            let (_, variants, _) = case.variants();
+            assert_eq!(variants[0].condition, Condition::AtMost(m.clone(), 1));
+            for size in [[1, 4, 4], [1, 36, 100], [1, 64, 1028], [1, 100, 576]] {
+                assert_eq!(case.check(&mut device, &size), 3);
+            }
+            assert_eq!(case.check(&mut device, &[2, 36, 100]), 2);
+        }
+        for text in ["k,nk->n", "nk,k->n", "k,kn->n"] {
+            let matrix: &[&Dim] = if text.contains("kn") { &[&k, &n] } else { &[&n, &k] };
+            let args = if text.starts_with('n') { of(&[matrix, &[&k]]) } else { of(&[&[&k], matrix]) };
+            let case = Case::new(&symbols, vec![member(plain(text), &args, Layout::Inside, 0)]).exact();
+            assert_eq!(case.variants().1.len(), 1);
+            case.check(&mut device, &[1, 36, 100]);
+        }
+        let case =
+            Case::new(&symbols, vec![member(plain("nk,nk->"), &of(&[&[&n, &k], &[&n, &k]]), Layout::Aligned, 0)])
+                .exact();
+        case.check(&mut device, &[1, 12, 36]);
+    }
+}
+
+#[test]
+fn batches_and_several_labels_of_a_class_combine() {
+    let Some(mut device) = Device::open() else { return };
+    let mut symbols = Symbols::default();
+    let (b, h, s, t, d) = (
+        symbols.declare("b", 1, 9, 1),
+        symbols.declare("h", 1, 9, 1),
+        symbols.declare("s", 1, 99, 1),
+        symbols.declare("t", 1, 99, 1),
+        symbols.declare("d", 1, 99, 1),
+    );
+    let cases: [(&str, &[&Dim], &[&Dim]); 9] = [
+        ("bhsd,bhtd->bhst", &[&b, &h, &s, &d], &[&b, &h, &t, &d]),
+        // Heads lie between: scores and values of attention without a transpose.
+        ("bshd,bthd->bhst", &[&b, &s, &h, &d], &[&b, &t, &h, &d]),
+        ("bhst,bthd->bshd", &[&b, &h, &s, &t], &[&b, &t, &h, &d]),
+        // A projection into heads, written head by head.
+        ("bsd,htd->bhst", &[&b, &s, &d], &[&h, &t, &d]),
+        // Weight gradients sum over batch and sequence.
+        ("bsd,bst->dt", &[&b, &s, &d], &[&b, &s, &t]),
+        ("bsd,bst->td", &[&b, &s, &d], &[&b, &s, &t]),
+        // Summed labels that do not merge, and in other orders on both sides.
+        ("shd,hsbt->dbt", &[&s, &h, &d], &[&h, &s, &b, &t]),
+        ("bsd,sbd->b", &[&b, &s, &d], &[&s, &b, &d]),
+        ("bst,d->sdbt", &[&b, &s, &t], &[&d]),
+    ];
+    for (text, left, right) in cases {
+        for layout in [Layout::Aligned, Layout::Padded] {
+            let case = Case::new(&symbols, vec![member(plain(text), &of(&[left, right]), layout, 0)]).exact();
+            for size in [[2, 3, 5, 7, 11], [1, 2, 33, 17, 31], [3, 1, 1, 40, 3]] {
+                case.check(&mut device, &size);
+            }
+        }
+    }
+}
+
+#[test]
+fn epilogues_broadcast_and_know_where_they_are() {
+    let Some(mut device) = Device::open() else { return };
+    for step in [1, 4] {
+        let Dims { symbols, m, n, k } = dims(step);
+        let one = Dim::from(1);
+        let epi = epilogue(&[Leaf::Acc(0)], 4, |l, x| {
+            let biased = l.bin(Bin::Add, x[0], x[1]);
+            let scaled = l.mul(biased, x[2]);
+            let rest = l.bin(Bin::Add, scaled, x[3]);
+            let (row, column) = (l.push(Instr::Index(1, x[0])), l.push(Instr::Index(0, x[0])));
+            let upper = l.bin(Bin::Le, row, column);
+            l.push(Instr::Select(upper, rest, x[4]))
+        });
+        for text in ["mk,nk->mn", "km,kn->mn"] {
+            let kernel = Kernel::Contract(Arc::new(Contract { terms: vec![term(text)], epi: epi.clone() }));
+            let (a, b): (&[&Dim], &[&Dim]) =
+                if text == "mk,nk->mn" { (&[&m, &k], &[&n, &k]) } else { (&[&k, &m], &[&k, &n]) };
+            let args = of(&[a, b, &[&n], &[&m, &one], &[&m, &n], &[]]);
+            for layout in LAYOUTS {
+                let mut product = member(kernel.clone(), &args, layout, 0);
+                for in_place in [false, true] {
+                    if in_place {
+                        product.write = place(4, &product.shape, layout);
+                    }
+                    let case = Case::new(&symbols, vec![product.clone()]).exact();
+                    for size in [[1, 36, 8], [36, 68, 20], [4, 4, 100]] {
+                        case.check(&mut device, &size.map(|size| size.max(step)));
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn prologues_apply_while_staged_in_every_layout() {
+    let Some(mut device) = Device::open() else { return };
+    for step in [1, 4] {
+        let Dims { symbols, m, n, k } = dims(step);
+        let one = Dim::from(1);
+        // Not 0 at 0, so that padding shows; masks by position.
+        let left = program(3, |l, x| {
+            let scaled = l.mul(x[0], x[1]);
+            let shifted = l.bin(Bin::Add, scaled, x[2]);
+            let (row, column) = (l.push(Instr::Index(1, x[0])), l.push(Instr::Index(0, x[0])));
+            let lower = l.bin(Bin::Lt, column, row);
+            let two = l.constant(2.0);
+            l.push(Instr::Select(lower, two, shifted))
+        });
+        let right = program(2, |l, x| l.bin(Bin::Add, x[0], x[1]));
+        for (text, a, b) in
+            [("mk,nk->mn", [&m, &k], [&n, &k]), ("mk,kn->mn", [&m, &k], [&k, &n]), ("km,kn->mn", [&k, &m], [&k, &n])]
+        {
+            let contract = Contract {
+                terms: vec![Term { spec: spec(text), a: left.clone(), b: right.clone(), stat: None }],
+                epi: Prog::identity(),
+            };
+            for layout in [Layout::Aligned, Layout::Odd] {
+                let args = of(&[&a, &[a[1]], &[a[0], &one], &b, &[b[0], &one]]);
+                let one = member(Kernel::Contract(Arc::new(contract.clone())), &args, layout, 0);
+                let case = Case::new(&symbols, vec![one]).exact();
+                for size in [[1, 36, 8], [36, 68, 20], [32, 4, 100], [1, 4, 4]] {
+                    case.check(&mut device, &size.map(|size| size.max(step)));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn row_programs_run_on_the_left_side() {
+    let Some(mut device) = Device::open() else { return };
+    for step in [1, 4] {
+        let Dims { symbols, m, n, k } = dims(step);
+        for (prog, extra) in [(rms_norm(&k), vec![&k]), (softmax(), vec![])] {
+            for (text, right) in [("mk,nk->mn", [&n, &k]), ("mk,kn->mn", [&k, &n])] {
+                let contract = Contract { terms: vec![Term { a: prog.clone(), ..term(text) }], epi: Prog::identity() };
+                let left = [&m, &k];
+                let mut shapes: Vec<&[&Dim]> = vec![&left];
+                if !extra.is_empty() {
+                    shapes.push(&extra);
+                }
+                shapes.push(&right);
+                let one = member(Kernel::Contract(Arc::new(contract)), &of(&shapes), Layout::Aligned, 0);
+                let case = Case::new(&symbols, vec![one]).near(1e-4);
+                for size in [[1, 36, 8], [36, 68, 20], [64, 4, 1000], [1, 4, 576]] {
+                    case.check(&mut device, &size.map(|size| size.max(step)));
+                }
+            }
+        }
+    }
+}
+
+/// `rsqrt(mean of squares)` as a statistic.
+fn row_scale(k: &Dim) -> Prog {
+    let k = k.clone();
+    program(1, |l, x| rms_scale(l, x[0], &k))
+}
+
+#[test]
+fn statistics_are_gathered_while_the_product_runs() {
+    let Some(mut device) = Device::open() else { return };
+    for step in [1, 4] {
+        let mut symbols = Symbols::default();
+        let b = symbols.declare("b", 1, 9, 1);
+        let mut declare = |name| symbols.declare(name, step, 4096, step);
+        let (m, n, k) = (declare("m"), declare("n"), declare("k"));
+        let two = Dim::from(2);
+        let epi = epilogue(&[Leaf::Acc(0), Leaf::Stat(0)], 0, |l, x| l.mul(x[0], x[1]));
+        let max = program(1, |l, x| {
+            let absolute = l.un(Un::Abs, x[0]);
+            l.push(Instr::RowMax(absolute))
+        });
+        // Needs a pass of its own: the spread around the mean.
+        let nested = program(1, |l, x| {
+            let sum = l.push(Instr::RowSum(x[0]));
+            let size = l.push(Instr::Extent(k.clone()));
+            let mean = l.bin(Bin::Div, sum, size);
+            let less = l.bin(Bin::Sub, x[0], mean);
+            let square = l.mul(less, less);
+            let sum = l.push(Instr::RowSum(square));
+            l.un(Un::Recip, sum)
+        });
+        for stat in [row_scale(&k), max, nested] {
+            for (text, left, right) in [
+                ("mk,nk->mn", vec![&m, &k], vec![&n, &k]),
+                ("bmk,kn->bmn", vec![&b, &m, &k], vec![&k, &n]),
+                ("bmk,bkn->bmn", vec![&b, &m, &k], vec![&b, &k, &n]),
+                ("mk,hnk->mhn", vec![&m, &k], vec![&two, &n, &k]),
+            ] {
+                let terms = vec![Term { stat: Some(stat.clone()), ..term(text) }];
+                let kernel = Kernel::Contract(Arc::new(Contract { terms, epi: epi.clone() }));
+                let one = member(kernel, &of(&[&left, &right]), Layout::Aligned, 0);
+                let case = Case::new(&symbols, vec![one]).near(1e-4);
+                for size in [[1, 1, 36, 8], [2, 36, 68, 20], [3, 64, 4, 576]] {
+                    if size[1] % step == 0 {
+                        case.check(&mut device, &size);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn several_products_share_a_left_side_or_bring_their_own() {
+    let Some(mut device) = Device::open() else { return };
+    for step in [1, 4] {
+        let Dims { mut symbols, m, n, k } = dims(step);
+        let q = symbols.declare("q", step, 999, step);
+        let gated = |seeds: &[Leaf], scale: bool| {
+            epilogue(seeds, 0, |l, x| {
+                let scaled: Vec<Reg> = (0..2).map(|t| if scale { l.mul(x[t], x[2 + t]) } else { x[t] }).collect();
+                let inner = silu();
+                let gate = *l.splice(&inner, &[scaled[0]]).last().unwrap();
+                l.mul(gate, scaled[1])
+            })
+        };
+        let two = [Leaf::Acc(0), Leaf::Acc(1)];
+        let both = Contract { terms: vec![term("mk,nk->mn"), term("mk,nk->mn")], epi: gated(&two, false) };
+        let mut shared = member(
+            Kernel::Contract(Arc::new(both.clone())),
+            &of(&[&[&m, &k], &[&n, &k], &[&m, &k], &[&n, &k]]),
+            Layout::Aligned,
+            0,
+        );
+        shared.reads[2].0 = shared.reads[0].0.clone();
+        let case = Case::new(&symbols, vec![shared]).data(positive).near(1e-4);
+        let (_, _, texts) = case.variants();
+        assert!(texts.list().iter().all(|text| text.matches("let steps").count() <= 1), "the left side is staged once");
+        for size in [[1, 36, 8, 4], [36, 68, 20, 4], [64, 4, 100, 4]] {
+            case.check(&mut device, &size.map(|size| size.max(step)));
+        }
+        let scaled = Term { stat: Some(row_scale(&k)), ..term("mk,kn->mn") };
+        let seeds = [two[0], two[1], Leaf::Stat(0), Leaf::Stat(1)];
+        let both = Contract { terms: vec![scaled.clone(), scaled], epi: gated(&seeds, true) };
+        let mut shared = member(
+            Kernel::Contract(Arc::new(both)),
+            &of(&[&[&m, &k], &[&k, &n], &[&m, &k], &[&k, &n]]),
+            Layout::Aligned,
+            0,
+        );
+        shared.reads[2].0 = shared.reads[0].0.clone();
+        let case = Case::new(&symbols, vec![shared]).near(1e-4);
+        for size in [[1, 36, 8, 4], [36, 68, 20, 4]] {
+            case.check(&mut device, &size.map(|size| size.max(step)));
+        }
+        let epi = epilogue(&[Leaf::Acc(0), Leaf::Acc(1), Leaf::Acc(2)], 0, |l, x| {
+            let sum = l.bin(Bin::Add, x[0], x[1]);
+            l.bin(Bin::Sub, sum, x[2])
+        });
+        let terms = vec![term("mk,nk->mn"), term("qm,qn->mn"), term("mk,kn->mn")];
+        let args = of(&[&[&m, &k], &[&n, &k], &[&q, &m], &[&q, &n], &[&m, &k], &[&k, &n]]);
+        let one = member(Kernel::Contract(Arc::new(Contract { terms, epi })), &args, Layout::Inside, 0);
+        let case = Case::new(&symbols, vec![one]).exact();
+        for size in [[1, 36, 8, 4], [36, 68, 20, 44], [64, 4, 100, 8], [4, 8, 8, 100]] {
+            case.check(&mut device, &size.map(|size| size.max(step)));
+        }
+    }
+}
+
+#[test]
+fn a_text_of_a_product_does_not_depend_on_sizes() {
+    let texts = |high: i64, n: i64, k: i64| {
+        let mut symbols = Symbols::default();
+        let m = symbols.declare("m", 1, high, 1);
+        let args = of(&[&[&m, &Dim::from(k)], &[&Dim::from(n), &Dim::from(k)]]);
+        Case::new(&symbols, vec![member(plain("mk,nk->mn"), &args, Layout::Aligned, 0)]).variants().2.list().to_vec()
+    };
+    assert_eq!(texts(256, 576, 576), texts(4096, 1536, 576));
+    assert_eq!(texts(256, 576, 576), texts(100, 64, 1024));
+    assert_ne!(texts(256, 577, 577), texts(256, 576, 576));
+}

@@ -1,0 +1,145 @@
+//! Launches of several kernels, and the optimizers' steps.
+
+use std::sync::Arc;
+
+use meganeura_shaders::dim::{Dim, Symbols};
+use meganeura_shaders::kernel::{Contract, Kernel, Spec};
+use meganeura_shaders::prog::{DType, Instr, Prog};
+use meganeura_shaders::update::{ADAM, ADAMW, SGD, SGD_MOMENTUM, SGD_NESTEROV, Update, bias_corrections};
+
+use crate::case::{Case, Layout, member};
+use crate::device::{Device, Run};
+use crate::programs::{add, silu};
+
+const F: DType = DType::F32;
+
+#[test]
+fn kernels_of_one_workgroup_size_share_a_dispatch() {
+    let Some(mut device) = Device::open() else { return };
+    let mut symbols = Symbols::default();
+    let (m, n) = (symbols.declare("m", 1, 99, 1), symbols.declare("n", 1, 3000, 1));
+    let x = (vec![m.clone(), n.clone()], F);
+    let members = vec![
+        member(Kernel::Rows(silu()), std::slice::from_ref(&x), Layout::Aligned, 0),
+        member(Kernel::ColumnSum(Prog::identity()), std::slice::from_ref(&x), Layout::Odd, 2),
+        member(Kernel::Rows(Prog::of(&Instr::RowMax(0))), std::slice::from_ref(&x), Layout::Padded, 4),
+        member(Kernel::Rows(add()), &[x.clone(), (vec![n], F)], Layout::Inside, 6),
+    ];
+    let case = Case::new(&symbols, members);
+    let (_, variants, _) = case.variants();
+    assert!(variants.iter().all(|variant| variant.dispatches.len() == 1));
+    for size in [[1, 1], [5, 37], [33, 1000], [3, 300]] {
+        case.check(&mut device, &size);
+    }
+}
+
+#[test]
+fn products_of_one_input_share_a_dispatch_in_every_form() {
+    let Some(mut device) = Device::open() else { return };
+    let mut symbols = Symbols::default();
+    let m = symbols.declare("m", 1, 99, 1);
+    let k = Dim::from(36);
+    let product = || Kernel::Contract(Arc::new(Contract::plain(Spec::parse("mk,nk->mn").unwrap())));
+    let mut members = vec![];
+    for (number, n) in [40, 12, 33].into_iter().enumerate() {
+        let args = [(vec![m.clone(), k.clone()], F), (vec![Dim::from(n), k.clone()], F)];
+        members.push(member(product(), &args, Layout::Aligned, 3 * number));
+    }
+    let first = members[0].reads[0].0.clone();
+    members.iter_mut().for_each(|member| member.reads[0].0 = first.clone());
+    let case = Case::new(&symbols, members).exact();
+    let (_, variants, _) = case.variants();
+    assert!(variants.iter().all(|variant| variant.dispatches.len() == 1 && variant.dispatches[0].bindings.len() == 7));
+    for size in [1, 5, 33, 65] {
+        case.check(&mut device, &[size]);
+    }
+}
+
+#[test]
+fn kernels_of_different_workgroup_sizes_have_their_own_dispatches() {
+    let Some(mut device) = Device::open() else { return };
+    let mut symbols = Symbols::default();
+    let m = symbols.declare("m", 2, 99, 1);
+    let product = Kernel::Contract(Arc::new(Contract::plain(Spec::parse("mk,nk->mn").unwrap())));
+    let square = (vec![m.clone(), m.clone()], F);
+    let members = vec![
+        member(product, &[square.clone(), square.clone()], Layout::Aligned, 0),
+        member(Kernel::Rows(silu()), &[square], Layout::Aligned, 3),
+    ];
+    let case = Case::new(&symbols, members);
+    let (_, variants, _) = case.variants();
+    assert!(variants.last().unwrap().dispatches.len() == 2);
+    case.check(&mut device, &[37]);
+}
+
+fn step(device: &mut Device, update: Update, floats: &[f32], state: &[Vec<f32>]) -> Vec<Vec<f32>> {
+    let count = state[0].len() as u32;
+    let buffers: Vec<Vec<u32>> = state.iter().map(|values| values.iter().map(|v| v.to_bits()).collect()).collect();
+    let words = [count.div_ceil(256), count].into_iter().chain(floats.iter().map(|f| f.to_bits())).collect();
+    assert_eq!((floats.len(), state.len()), (update.floats.len(), update.buffers));
+    let bindings = (0..state.len()).map(|buffer| (buffer, 0)).collect();
+    let run = Run { text: update.text, bindings, words, groups: u64::from(count.div_ceil(256)) };
+    let found = device.run(&buffers, &[run]);
+    found.iter().map(|words| words.iter().map(|word| f32::from_bits(*word)).collect()).collect()
+}
+
+#[test]
+fn optimizers_take_the_steps_of_their_definitions() {
+    let Some(mut device) = Device::open() else { return };
+    let count = 1000;
+    let x: Vec<f32> = (0..count).map(|k| (k as f32 * 0.37).sin()).collect();
+    let (lr, decay, momentum) = (0.1f32, 0.01f32, 0.9f32);
+    let (beta1, beta2, eps) = (0.9f32, 0.999f32, 1e-8f32);
+    for update in [SGD, SGD_MOMENTUM, SGD_NESTEROV, ADAM, ADAMW] {
+        let mut state = vec![x.clone()];
+        state.resize(update.buffers, vec![0.0; count]);
+        let mut exact: Vec<Vec<f64>> = state.iter().map(|v| v.iter().map(|x| f64::from(*x)).collect()).collect();
+        for t in 1..=5u32 {
+            state[1] = (0..count).map(|k| ((k as f32 + 3.0 * t as f32) * 0.71).cos()).collect();
+            let corrections = bias_corrections(beta1, beta2, t);
+            let floats = match update.buffers {
+                2 => vec![lr, decay],
+                3 => vec![lr, decay, momentum],
+                _ => vec![lr, decay, beta1, beta2, eps, corrections[0], corrections[1]],
+            };
+            let gradient = state[1].clone();
+            state = step(&mut device, update, &floats, &state);
+            assert_eq!(state[1], gradient, "gradients stay");
+            for k in 0..count {
+                let wide = f64::from;
+                let (x, g) = (exact[0][k], wide(gradient[k]));
+                let penal = g + wide(decay) * x;
+                let new = if update == SGD {
+                    x - wide(lr) * penal
+                } else if update.buffers == 3 {
+                    let v = wide(momentum) * exact[2][k] + penal;
+                    exact[2][k] = v;
+                    x - wide(lr) * if update == SGD_NESTEROV { penal + wide(momentum) * v } else { v }
+                } else {
+                    let g = if update == ADAM { penal } else { g };
+                    let m = wide(beta1) * exact[2][k] + (1.0 - wide(beta1)) * g;
+                    let v = wide(beta2) * exact[3][k] + (1.0 - wide(beta2)) * g * g;
+                    (exact[2][k], exact[3][k]) = (m, v);
+                    let (m, v) = (m / (1.0 - wide(beta1).powi(t as i32)), v / (1.0 - wide(beta2).powi(t as i32)));
+                    let x = if update == ADAMW { x * (1.0 - wide(lr) * wide(decay)) } else { x };
+                    x - wide(lr) * m / (v.sqrt() + wide(eps))
+                };
+                exact[0][k] = new;
+                let found = wide(state[0][k]);
+                assert!((found - new).abs() < 1e-5 * (1.0 + new.abs()), "{update:?} step {t}: {new}, found {found}");
+            }
+        }
+    }
+}
+
+#[test]
+fn adam_puts_eps_outside_the_root_and_adamw_decays_without_a_gradient() {
+    let Some(mut device) = Device::open() else { return };
+    let corrections = bias_corrections(0.9, 0.999, 1);
+    let floats = |lr: f32, decay: f32| vec![lr, decay, 0.9, 0.999, 1e-8, corrections[0], corrections[1]];
+    let state = |x: f32, g: f32| vec![vec![x], vec![g], vec![0.0], vec![0.0]];
+    let moved = step(&mut device, ADAM, &floats(0.1, 0.0), &state(0.0, 1e-7))[0][0];
+    assert!((moved + 0.0909091).abs() < 1e-5, "moved by {moved}");
+    let decayed = step(&mut device, ADAMW, &floats(0.1, 0.1), &state(1.0, 0.0))[0][0];
+    assert!((decayed - 0.99).abs() < 1e-6, "decayed to {decayed}");
+}
