@@ -7,6 +7,7 @@
 
 mod carry;
 mod copy;
+mod order;
 mod place;
 pub mod plain;
 
@@ -65,6 +66,7 @@ pub fn lower(graph: &Graph, name: &str, variants: &mut Variants<'_>) -> Result<S
 
 /// The schedule without barriers, variants and plan, and its steps.
 fn placed(graph: &Graph, name: &str) -> Result<(Schedule, Vec<Item>), LowerError> {
+    let graph = &order::ordered(graph);
     let mut lower = Lower::new(graph, name)?;
     let wants: Vec<Want> = (0..graph.outputs.len()).map(|k| lower.want_output(k)).collect();
     let items = lower.block(ROOT, &wants)?;

@@ -56,7 +56,7 @@ fn hardly_any_barrier_can_be_left_out() {
             }
         }
     }
-    assert!(barriers > 500 && redundant * 50 < barriers, "{redundant} of {barriers}");
+    assert!(barriers > 300 && redundant * 50 < barriers, "{redundant} of {barriers}");
 }
 
 #[test]

@@ -232,3 +232,35 @@ fn barriers_stand_where_iterations_meet() {
     g.result("y", y[0]);
     assert_eq!(barriers(body(&compile(&g))), [true]);
 }
+
+#[test]
+fn what_does_not_depend_on_each_other_waits_for_one_barrier() {
+    // Four chains written one after the other.
+    let (mut g, _, x) = start();
+    let ends: Vec<ValueId> = (1..=4)
+        .map(|k| {
+            let y = g.scale(x, f64::from(k));
+            let z = g.silu(y);
+            g.tanh(z)
+        })
+        .collect();
+    ends.iter().enumerate().for_each(|(k, y)| g.result(&format!("y{k}"), *y));
+    let schedule = check_schedule(&g, &[5], 1);
+    assert_eq!(steps_of(&schedule).len(), 1 + 4 * 3);
+    assert_eq!(steps_of(&schedule).iter().filter(|step| step.barrier).count(), 3);
+}
+
+#[test]
+fn what_reads_only_stored_values_is_made_right_before_it_is_read() {
+    let (mut g, rows, x) = start();
+    let other = g.input("other", vec![rows, size(3)]);
+    let early = g.scale(other, 0.5);
+    let y = g.tanh(x);
+    let y = g.tanh(y);
+    let y = g.add(y, early);
+    g.result("y", y);
+    let schedule = check_schedule(&g, &[5], 1);
+    let steps = steps_of(&schedule);
+    let made = steps.iter().position(|step| step.origins[0].what == "rows").unwrap();
+    assert_eq!((made, steps.iter().filter(|step| step.barrier).count()), (2, 3), "beside the tanh");
+}
