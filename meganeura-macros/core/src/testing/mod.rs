@@ -16,7 +16,7 @@ pub use unroll::unroll;
 
 use crate::autodiff::{Policy, differentiate};
 use crate::interp;
-use crate::ir::{Graph, Output, StoreKind, ValueId};
+use crate::ir::{Graph, NodeId, Output, StoreKind, ValueId};
 
 /// All of them.
 pub const POLICIES: [Policy; 3] = [Policy::Store, Policy::Contractions, Policy::Checkpoint];
@@ -85,6 +85,24 @@ pub fn outputs(graph: &Graph, dims: &[i64], seed: u64) -> Vec<(String, Tensor)> 
     let env = bind(graph, dims);
     let values = interp::graph::run(graph, &env, &contents(graph, &env, seed));
     graph.outputs.iter().map(|output| output.name.clone()).zip(values).collect()
+}
+
+/// The same graph with the nodes of each block in another order, as an extraction might leave them.
+pub fn reordered(graph: &Graph, seed: u64) -> Graph {
+    let (mut other, mut state) = (graph.clone(), seed);
+    for block in &mut other.blocks {
+        let mut left = std::mem::take(&mut block.nodes);
+        while !left.is_empty() {
+            let unmade: Vec<ValueId> = left.iter().flat_map(|id| graph.node(*id).outputs.clone()).collect();
+            let is_ready = |id: &&NodeId| graph.node(**id).inputs.iter().all(|v| !unmade.contains(v));
+            let ready: Vec<NodeId> = left.iter().filter(is_ready).copied().collect();
+            let next = ready[(next_random(&mut state) >> 20) as usize % ready.len()];
+            left.retain(|id| *id != next);
+            block.nodes.push(next);
+        }
+    }
+    other.verify().unwrap();
+    other
 }
 
 /// Every element within a tolerance, relative beyond 1.

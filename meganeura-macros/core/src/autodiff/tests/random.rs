@@ -24,6 +24,23 @@ fn gradients_of_random_graphs_are_slopes() {
 }
 
 #[test]
+fn any_order_of_a_block_will_do() {
+    for seed in 5000..5040 {
+        let (graph, loss) = random_graph(seed);
+        let policy = POLICIES[seed as usize % 3];
+        let dims = [1 + seed as i64 % 7, 1 + seed as i64 % 4];
+        let expected = outputs(&training(&graph, loss, policy), &dims, seed);
+        let found = training(&reordered(&graph, seed), loss, policy);
+        let found = outputs(&reordered(&found, seed + 1), &dims, seed);
+        assert_eq!(found.len(), expected.len());
+        for ((name, expected), (other, found)) in expected.iter().zip(&found) {
+            assert_eq!(name, other);
+            assert_close(name, &found.data, &expected.data, 1e-9);
+        }
+    }
+}
+
+#[test]
 fn random_graphs_reach_what_they_are_for() {
     let (mut loops, mut nested, mut runtime_counts, mut stacks, mut captured) = (0, 0, 0, 0, 0);
     for seed in 0..60 {
