@@ -138,7 +138,7 @@ impl<'g> Reverse<'g> {
                 _ if k < repeat.carried => running.get(&k).copied(),
                 stack => stack.map(|stack| self.graph.stack_in(*stack)),
             };
-            if let Some(part) = part.filter(|_| self.is_active(*result)) {
+            if let Some(part) = part {
                 self.add(&mut inner, *result, part);
             }
         }

@@ -250,15 +250,18 @@ fn instructions_without_a_function() {
 #[test]
 fn ties_of_a_row_maximum_go_to_the_first_index() {
     let mut g = Graph::new(Symbols::default());
-    let x = trained(&mut g, "x", &[], &dims(&[2, 5]));
+    let x = trained(&mut g, "x", &[], &dims(&[3, 5]));
     let max = g.row_max(x);
     let w = g.with_const(Bin::Mul, max, 3.0);
     let loss = g.sum_all(w);
     result(&mut g, "loss", loss);
     let trained = training(&g, loss, Policy::default());
-    let x = Tensor { shape: vec![2, 5], data: vec![1.0, 4.0, 2.0, 4.0, 4.0, -1.0, -1.0, -2.0, -1.0, -3.0] };
+    let rows = [[1.0, 4.0, 2.0, 4.0, 4.0], [-1.0, -1.0, -2.0, -1.0, -3.0], [f64::NEG_INFINITY; 5]];
+    let x = Tensor { shape: vec![3, 5], data: rows.concat() };
     let found = interp::graph::run(&trained, &bind(&g, &[]), &[x]);
-    assert_eq!(found[1].data, [0.0, 3.0, 0.0, 0.0, 0.0, 3.0, 0.0, 0.0, 0.0, 0.0]);
+    // No finite maximum, nothing to give to.
+    let expected = [[0.0, 3.0, 0.0, 0.0, 0.0], [3.0, 0.0, 0.0, 0.0, 0.0], [0.0; 5]];
+    assert_eq!(found[1].data, expected.concat());
 }
 
 #[test]

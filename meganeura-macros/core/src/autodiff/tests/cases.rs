@@ -285,3 +285,40 @@ fn what_only_jumps_has_a_gradient_of_zeros() {
     let gradient = found.iter().find(|(name, _)| name == "grad.w").unwrap();
     assert_eq!(gradient.1.data, [0.0; 3]);
 }
+
+#[test]
+fn nodes_of_inner_loops_that_run_again_keep_their_origin() {
+    let Case { mut g, x, .. } = case();
+    let w = trained(&mut g, "w", &[size(2), size(3)], &[size(3), size(3)]);
+    let y = g.repeat(&size(2), false, &[x], &[w], |g, _, x, w| {
+        g.origin.path = "outer".into();
+        let y = g.repeat(&size(3), false, x, w, |g, _, x, w| {
+            g.origin.path = "outer.inner".into();
+            (vec![layer(g, x[0], w[0])], vec![])
+        });
+        (vec![y[0]], vec![])
+    });
+    let loss = square_loss(&mut g, y[0]);
+    let trained = training(&g, loss, Policy::Checkpoint);
+    let nodes = trained.blocks.iter().flat_map(|block| &block.nodes).map(|id| trained.node(*id));
+    let products = nodes.filter(|node| matches!(node.op, Op::Contract(_)) && node.origin.backward);
+    let inner = products.filter(|node| node.origin.path == "outer.inner").count();
+    // By x and by w, again for the outer body, and again for the inner one.
+    assert_eq!(inner, 4);
+}
+
+#[test]
+fn a_tensor_that_is_read_twice_has_one_gradient() {
+    let mut g = Graph::new(Symbols::default());
+    let [a, b] = [(); 2].map(|()| g.tensor(0, "w", vec![size(3)], 0, true));
+    let (c, thrice) = (g.un(Un::Exp, a), scale(&mut g, b, 3.0));
+    let y = g.mul(c, thrice);
+    let loss = g.sum_all(y);
+    result(&mut g, "loss", loss);
+    let trained = training(&g, loss, Policy::default());
+    assert_eq!(trained.outputs.len(), 2);
+    let w = meganeura_shaders::reference::Tensor { shape: vec![3], data: vec![0.0, 1.0, -2.0] };
+    let found = crate::interp::graph::run(&trained, &bind(&g, &[]), &[w.clone(), w.clone()]);
+    let expected: Vec<f64> = w.data.iter().map(|x| 3.0 * x.exp() * (1.0 + x)).collect();
+    assert_close("w", &found[1].data, &expected, 1e-12);
+}

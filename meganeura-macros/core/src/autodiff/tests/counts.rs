@@ -126,6 +126,7 @@ fn what_is_frozen_has_no_gradient_and_nothing_is_saved_for_it() {
         check_gradients(&half.0, half.1, &[5], 1, policy);
         let [all, some] = [&trained, &half].map(|(g, loss)| training(g, *loss, policy));
         assert_eq!(names(&some), ["loss", "grad.table", "grad.v"]);
+        assert_eq!(some.outputs.iter().map(|output| output.loops).collect::<Vec<_>>(), [0, 0, 1]);
         let (all_loops, some_loops) = (loops(&all), loops(&some));
         // Carried backwards: dx and the sum of the bias; stacked: dv and dw. Half frozen: dx; dv.
         assert_eq!((all_loops[1].0.carried, stacks(&all, 1)), (2, 2));
@@ -254,4 +255,81 @@ fn the_graph_does_not_grow_with_depth() {
         trained.blocks.iter().map(|block| block.nodes.len()).sum::<usize>()
     };
     assert_eq!(nodes(2), nodes(1000));
+}
+
+#[test]
+fn each_kind_of_value_is_saved_or_runs_again() {
+    // The value, or what it is computed from: one stack either way. Which one shows in its shape.
+    let shape_of = |value: &dyn Fn(&mut Graph, ValueId) -> ValueId| {
+        let Case { mut g, x, .. } = case();
+        let y = g.repeat(&size(3), false, &[x], &[], |g, _, x, _| {
+            let value = value(g, x[0]);
+            let squared = g.mul(value, value);
+            (vec![g.add(x[0], squared)], vec![])
+        });
+        let loss = square_loss(&mut g, y[0]);
+        check_loss(&g, loss);
+        [Policy::Store, Policy::Contractions].map(|policy| {
+            let trained = training(&g, loss, policy);
+            let (repeat, node) = &loops(&trained)[0];
+            let saved = &node.outputs[repeat.carried..];
+            saved.iter().map(|v| g.symbols.show_shape(&trained.shape(*v)[1..])).collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(shape_of(&|g, x| g.row_sum(x)), [["[rows, 1]"], ["[rows, 3]"]], "a row statistic");
+    let columns = |g: &mut Graph, x: ValueId| g.emit(Op::Sum(Sum { axes: vec![0] }), &[x]);
+    assert_eq!(shape_of(&columns), [["[1, 3]"], ["[1, 3]"]], "a sum over rows");
+    let column = |g: &mut Graph, x: ValueId| g.emit(Op::Slice(Slice { axis: 1, from: size(0), to: size(1) }), &[x]);
+    assert_eq!(shape_of(&column), [["[rows, 3]"], ["[rows, 3]"]], "a part");
+    let composite = |g: &mut Graph, x: ValueId| composite::logsumexp(g, x);
+    assert_eq!(shape_of(&composite)[1], ["[rows, 3]"], "a composite of rows");
+    let mixed = |g: &mut Graph, x: ValueId| {
+        let body = |g: &mut Graph, x: &[ValueId]| vec![contract(g, "mk,mk->k", x[0], x[0])];
+        let derivative = |g: &mut Graph, x: &[ValueId], _: &[ValueId], ct: ValueId| {
+            let part = g.mul(x[0], ct);
+            vec![scale(g, part, 2.0)]
+        };
+        g.call("squares", &[x], body, Some((vec![0], &derivative)))
+    };
+    assert_eq!(shape_of(&mixed)[1], ["[3]", "[rows, 3]"], "a composite with a product");
+}
+
+#[test]
+fn what_only_jumps_carries_nothing_back() {
+    let Case { mut g, x, .. } = case();
+    let w = trained(&mut g, "w", &[], &[size(3)]);
+    let y = g.repeat(&size(3), false, &[x], &[], |g, _, x, _| {
+        let product = g.mul(x[0], w);
+        (vec![g.un(Un::Round, product)], vec![])
+    });
+    let y = g.add(y[0], x);
+    let loss = square_loss(&mut g, y);
+    for policy in POLICIES {
+        let trained = training(&g, loss, policy);
+        assert_eq!(loops(&trained).len(), 1);
+        assert_eq!(names(&trained), ["loss", "grad.table", "grad.w"]);
+    }
+}
+
+#[test]
+fn composites_that_no_gradient_flows_through_stay_whole() {
+    let Case { mut g, rows, x } = case();
+    let given = g.argument(1, "other", Type::float(vec![rows, size(3)]));
+    let metric = composite::silu(&mut g, given);
+    let y = composite::silu(&mut g, x);
+    let loss = square_loss(&mut g, y);
+    result(&mut g, "metric", metric);
+    let trained = training(&g, loss, Policy::default());
+    let calls = trained.block(ROOT).nodes.iter().filter(|id| matches!(trained.node(**id).op, Op::Call(_)));
+    assert_eq!(calls.count(), 1);
+}
+
+#[test]
+fn a_sum_costs_its_derivative_nothing() {
+    let mut g = Graph::new(Default::default());
+    let [a, b] = ["a", "b"].map(|name| trained(&mut g, name, &[], &[]));
+    let loss = g.add(a, b);
+    result(&mut g, "loss", loss);
+    let trained = training(&g, loss, Policy::default());
+    assert_eq!(trained.block(ROOT).nodes.len(), g.block(ROOT).nodes.len() + 1, "the loss's own cotangent, 1");
 }
