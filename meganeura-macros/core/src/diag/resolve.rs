@@ -12,8 +12,18 @@ pub(crate) fn internal(entry: &str, fault: &str) -> String {
     format!("internal error in `{entry}` after `resolve`: {fault}\n       please report it, with the model")
 }
 
-fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+/// ", did you mean `a`?" or ", expected one of `a`, `b`"
+fn instead(name: &str, known: &[&str]) -> String {
+    let near = did_you_mean(name, known.iter().copied());
+    match known {
+        [] => String::new(),
+        _ if !near.is_empty() => near,
+        [only] => format!(", expected `{only}`"),
+        _ => {
+            let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+            format!(", expected one of {}", known.join(", "))
+        }
+    }
 }
 
 fn count(number: usize, what: &str) -> String {
@@ -70,8 +80,12 @@ pub(crate) fn runtime_size_of_tensor(tensor: &str, size: &str) -> String {
     format!("the sizes of `{tensor}` are constants, found the runtime dimension `{size}`")
 }
 
-pub(crate) fn empty_dimension(dimension: &str, layer: &str, size: i64) -> String {
-    format!("`{dimension}` of `{layer}` is at least 1, found {size}")
+pub(crate) fn dimension_kind(dimension: &str, layer: &str, expected: &str, found: &str) -> String {
+    format!("`{dimension}` of `{layer}` is {expected}, found {found}")
+}
+
+pub(crate) fn too_many_layers(limit: u32) -> String {
+    format!("more than {limit} layers in one model (an array counts once)")
 }
 
 pub(crate) fn empty_axis(tensor: &str, size: i64) -> String {
@@ -199,24 +213,12 @@ pub(crate) fn layer_as_function(name: &str) -> String {
     format!("a layer is a member: declare `name: {name}<..>` above and call `name`")
 }
 
-pub(crate) fn no_member(layer: &str, name: &str, known: Vec<&str>) -> String {
-    let near = did_you_mean(name, known.iter().copied());
-    let hint = match near.is_empty() {
-        true if known.is_empty() => String::new(),
-        true => format!(", expected one of {}", list(known)),
-        false => near,
-    };
-    format!("`{layer}` has no member `{name}`{hint}")
+pub(crate) fn no_member(layer: &str, name: &str, known: &[&str]) -> String {
+    format!("`{layer}` has no member `{name}`{}", instead(name, known))
 }
 
-pub(crate) fn no_function(layer: &str, name: &str, known: Vec<&str>) -> String {
-    let near = did_you_mean(name, known.iter().copied());
-    let hint = match near.is_empty() {
-        true if known.is_empty() => String::new(),
-        true => format!(", expected one of {}", list(known)),
-        false => near,
-    };
-    format!("`{layer}` has no function `{name}`{hint}")
+pub(crate) fn no_function(layer: &str, name: &str, known: &[&str]) -> String {
+    format!("`{layer}` has no function `{name}`{}", instead(name, known))
 }
 
 pub(crate) fn field_of_array(name: &str) -> String {
@@ -245,12 +247,14 @@ pub(crate) fn not_callable(found: &str) -> String {
 
 // Calls
 
-pub(crate) fn too_many_arguments(callee: &str, expected: usize, found: usize) -> String {
-    format!("`{callee}` takes {}, found {found}", count(expected, "argument"))
+pub(crate) fn too_many_arguments(callee: &str, least: usize, most: usize, found: usize) -> String {
+    let bound = if least < most { "at most " } else { "" };
+    format!("`{callee}` takes {bound}{}, found {found}", count(most, "argument"))
 }
 
-pub(crate) fn missing_argument(callee: &str, name: &str, least: usize, found: usize) -> String {
-    format!("`{callee}` takes {}, found {found}: `{name}` is missing", count(least, "argument"))
+pub(crate) fn missing_argument(callee: &str, name: &str, least: usize, most: usize, found: usize) -> String {
+    let bound = if least < most { "at least " } else { "" };
+    format!("`{callee}` takes {bound}{}, found {found}: `{name}` is missing", count(least, "argument"))
 }
 
 pub(crate) fn repeated_argument(callee: &str, name: &str) -> String {
@@ -261,12 +265,7 @@ pub(crate) fn unknown_argument(callee: &str, name: &str, known: &[&str]) -> Stri
     if let Some(ours) = argument_habit(name).filter(|ours| known.contains(ours)) {
         return format!("the argument `{name}` is called `{ours}` here");
     }
-    let near = did_you_mean(name, known.iter().copied());
-    let hint = match near.is_empty() {
-        true if known.is_empty() => ": it takes none".into(),
-        true => format!(", expected one of {}", list(known.iter().copied())),
-        false => near,
-    };
+    let hint = if known.is_empty() { ": it takes none".into() } else { instead(name, known) };
     format!("`{callee}` has no argument `{name}`{hint}")
 }
 
@@ -431,12 +430,8 @@ pub(crate) fn mixed_types(operator: &str, first: &str, second: &str) -> String {
     format!("`{operator}` expects one element type, found {first} and {second}{hint}")
 }
 
-pub(crate) fn size_as_float(size: &str) -> String {
-    format!("{size} is a runtime integer: `f32(..)` makes it a float")
-}
-
 pub(crate) fn size_in_place_of_value(size: &str, dtype: &str) -> String {
-    format!("{size} is a runtime integer, expected {dtype}: `{dtype}(..)` converts it")
+    format!("{size} is a runtime integer, expected {dtype}: write `{dtype}(..)` around it")
 }
 
 pub(crate) fn conversion(function: &str, found: &str) -> String {
@@ -462,7 +457,7 @@ pub(crate) fn no_finite_result(function: &str) -> String {
 // Shapes
 
 pub(crate) fn broadcast(operator: &str, axis: &str, first: &str, second: &str) -> String {
-    format!("the sides of `{operator}` do not broadcast: their {axis} is {first} and {second}")
+    format!("the operands of `{operator}` do not broadcast: their {axis} is {first} and {second}")
 }
 
 pub(crate) fn matmul_mismatch(axis: &str, expected: &str, found: &str) -> String {
@@ -529,11 +524,13 @@ pub(crate) fn no_axes(function: &str) -> String {
     format!("`{function}` is given no axis: leave `axis` out to reduce all")
 }
 
-pub(crate) fn axis_or_operand(function: &str, found: &str) -> String {
-    format!(
-        "`{function}` with {found} could mean an axis or an operand: write `axis = {found}`, or `{function}(x, {found}.0)`"
-    )
-    .replace("].0)", "])")
+pub(crate) fn axis_or_operand(function: &str, found: &str, list: bool) -> String {
+    match list {
+        true => format!("`{function}` over axes is written `axis = {found}`"),
+        false => format!(
+            "`{function}` with {found} could mean an axis or an operand: write `axis = {found}`, or `{function}(x, {found}.0)`"
+        ),
+    }
 }
 
 pub(crate) fn axis_and_operand(function: &str) -> String {

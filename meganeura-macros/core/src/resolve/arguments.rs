@@ -28,12 +28,13 @@ pub(super) fn bind_where<'a>(
 ) -> Result<Vec<Option<&'a Expr>>, Vec<Error>> {
     let mut slots: Vec<Option<&'a Expr>> = vec![None; parameters.len()];
     let mut errors = vec![];
+    let least = (0..slots.len()).filter(|k| needed(*k)).count();
     let positional = arguments.iter().filter(|argument| argument.name.is_none()).count();
     for (k, argument) in arguments.iter().enumerate() {
         match &argument.name {
             None if k < slots.len() => slots[k] = Some(&argument.value),
             None if k == slots.len() => {
-                let message = diag::too_many_arguments(callee, parameters.len(), positional);
+                let message = diag::too_many_arguments(callee, least, parameters.len(), positional);
                 errors.push(Error::new(argument.value.span, message));
             }
             None => {}
@@ -47,8 +48,7 @@ pub(super) fn bind_where<'a>(
     let missing = (0..slots.len()).find(|k| slots[*k].is_none() && needed(*k));
     match missing {
         Some(k) if errors.is_empty() => {
-            let least = (0..slots.len()).filter(|k| needed(*k)).count();
-            let message = diag::missing_argument(callee, parameters[k], least, arguments.len());
+            let message = diag::missing_argument(callee, parameters[k], least, parameters.len(), arguments.len());
             Err(vec![Error::new(span, message)])
         }
         _ if errors.is_empty() => Ok(slots),

@@ -81,7 +81,7 @@ impl<'a> Resolver<'a, '_> {
                         && [&left, &right].into_iter().any(|(value, _)| matches!(value, Value::Float(_)))
                     {
                         let size = self.show(value);
-                        return self.fail(span, diag::size_as_float(&size));
+                        return self.fail(span, diag::size_in_place_of_value(&size, "f32"));
                     }
                     let found = format!("{} and {}", self.show(&left.0), self.show(&right.0));
                     self.fail(span, diag::operand_type(op.text(), "numbers or tensors", &found))
@@ -198,6 +198,10 @@ impl<'a> Resolver<'a, '_> {
         right: Operand<'a>,
         swap: bool,
     ) -> Option<ValueId> {
+        if bin == Bin::Div && right.0.number() == Some(0.0) {
+            self.report(right.1.span(), diag::division_by_zero());
+            return None;
+        }
         self.at(span);
         let sides = self.same_type(text, span, &[left, right])?;
         let dtype = self.graph.ty(sides[0]).dtype;
@@ -264,7 +268,8 @@ impl<'a> Resolver<'a, '_> {
 
     /// The message with a line for each operand.
     pub(super) fn with_operands(&self, message: String, operands: &[Operand<'a>]) -> String {
-        operands.iter().enumerate().fold(message, |message, (k, (value, source))| {
+        let tensors = operands.iter().enumerate().filter(|(_, (value, _))| matches!(value, Value::Tensor(_)));
+        tensors.fold(message, |message, (k, (value, source))| {
             let side = ["left", "right", "third"].get(k).copied().unwrap_or("operand");
             super::with_value(message, &source.text(side), &self.show(value))
         })

@@ -32,7 +32,7 @@ impl<'a> Resolver<'a, '_> {
 
     /// The value of a block; its names end with it.
     pub(super) fn block_value(&mut self, block: &'a Block) -> Value<'a> {
-        let outside = self.frame().locals.len();
+        let (outside, number) = (self.frame().locals.len(), self.frame().statement);
         for statement in &block.statements {
             self.statement(statement);
         }
@@ -43,7 +43,9 @@ impl<'a> Resolver<'a, '_> {
             }
             None => Value::Nothing,
         };
-        self.frame_mut().locals.truncate(outside);
+        let frame = self.frame_mut();
+        frame.locals.truncate(outside);
+        frame.statement = number;
         value
     }
 

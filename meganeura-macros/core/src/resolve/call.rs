@@ -99,8 +99,8 @@ impl<'a> Resolver<'a, '_> {
             _ => {
                 self.evaluate_all(arguments);
                 let functions = layer.instance.functions.iter().filter_map(|member| member.name());
-                let functions = functions.map(|name| name.name.as_str()).collect();
-                self.fail(span, diag::no_function(&layer.instance.name, function, functions))
+                let functions: Vec<&str> = functions.map(|name| name.name.as_str()).collect();
+                self.fail(span, diag::no_function(&layer.instance.name, function, &functions))
             }
         }
     }

@@ -180,39 +180,35 @@ impl<'a> Declare<'a, '_> {
 
 /// Layers that contain themselves: each cycle once, at the member that closes it.
 fn cycles(source: &Source, errors: &mut Errors) {
-    let mut reported: BTreeSet<&str> = BTreeSet::new();
+    let mut done: BTreeSet<&str> = BTreeSet::new();
     for item in &source.items {
-        walk(source, item, &mut vec![], &mut reported, errors);
+        walk(source, item, &mut vec![], &mut done, errors);
     }
 }
 
+/// `done` holds the items behind which all cycles are known.
 fn walk<'a>(
     source: &'a Source,
     item: &'a Item,
     path: &mut Vec<&'a str>,
-    reported: &mut BTreeSet<&'a str>,
+    done: &mut BTreeSet<&'a str>,
     errors: &mut Errors,
 ) {
-    let Some(definition) = Items::definition(item) else { return };
+    let Some(definition) = Items::definition(item).filter(|_| !done.contains(item.name.name.as_str())) else { return };
     path.push(&item.name.name);
     let mut uses = vec![];
     layer_uses(&definition.members, &mut uses);
     for layer in uses {
         let name = layer.name.name.as_str();
         if let Some(start) = path.iter().position(|on_path| *on_path == name) {
-            let known = reported.len();
-            reported.extend(&path[start..]);
-            if reported.len() > known {
-                let cycle: Vec<&str> = path[start..].iter().copied().chain([name]).collect();
-                errors.push(layer.name.span, diag::cycle(&cycle));
-            }
-        } else if !reported.contains(name)
-            && let Some(inner) = source.items.iter().find(|inner| inner.name.name == name)
-        {
-            walk(source, inner, path, reported, errors);
+            let cycle: Vec<&str> = path[start..].iter().copied().chain([name]).collect();
+            errors.push(layer.name.span, diag::cycle(&cycle));
+        } else if let Some(inner) = source.items.iter().find(|inner| inner.name.name == name) {
+            walk(source, inner, path, done, errors);
         }
     }
     path.pop();
+    done.insert(&item.name.name);
 }
 
 fn layer_uses<'a>(members: &'a [Member], uses: &mut Vec<&'a LayerUse>) {

@@ -108,9 +108,8 @@ impl<'a> Resolver<'a, '_> {
             match &dimension.kind {
                 DimensionKind::Default(value) => {
                     // Its mistakes are reported where the members are resolved.
-                    let count = self.errors.count();
-                    let value = self.expression(value);
-                    if self.errors.count() == count && !value.is_poison() {
+                    let value = self.silently(|resolver| resolver.expression(value));
+                    if !value.is_poison() {
                         scope.members.insert(name, super::instance::Member::Constant(value));
                     }
                 }
@@ -158,11 +157,8 @@ impl<'a> Resolver<'a, '_> {
         tensors: &[Tensor],
         place: Place,
     ) -> Option<Entry> {
-        let mut silent = Errors::new();
-        std::mem::swap(self.errors, &mut silent);
         // The members' own mistakes are known already.
-        let instance = self.instantiate(item, false, None, place);
-        std::mem::swap(self.errors, &mut silent);
+        let instance = self.silently(|resolver| resolver.instantiate(item, false, None, place));
         let layer = Layer { instance: instance?, rows: vec![] };
         let train = attributes.train.as_ref().map(|train| self.trains(train, tensors));
         self.trained = (0..self.tensors.len())
@@ -193,7 +189,10 @@ impl<'a> Resolver<'a, '_> {
         let count = self.errors.count();
         let value = self.function_body(function);
         self.check_silence(function, count, &value);
-        let results = self.results(function, value);
+        let results = match &value {
+            Value::Nothing if attributes.train.is_some() => None,
+            _ => self.results(function, value),
+        };
         self.frames.pop();
         let results = results?;
         if self.errors.is_empty() {

@@ -86,7 +86,8 @@ impl<'a> Resolver<'a, '_> {
             }
             other => {
                 let found = self.show(&other);
-                self.report(condition.span, diag::condition_type(&found));
+                let message = diag::condition_type(&found);
+                self.report_given(condition, "`true` or `false`", &found, message);
                 None
             }
         }
@@ -133,6 +134,9 @@ impl<'a> Resolver<'a, '_> {
             Member::Function(_) => self.fail(name.span, diag::function_as_value(&name.name)),
             Member::Unbound(on) => {
                 let function = self.frame().function;
+                if !function.is_empty() && !self.unbound.insert(on.clone()) {
+                    return Value::Poison;
+                }
                 self.fail(name.span, diag::unbound_dimension(&name.name, &on, function))
             }
             Member::Late(expr) => self.late(expr),
@@ -158,7 +162,7 @@ impl<'a> Resolver<'a, '_> {
                 match known.cloned().or_else(tensor) {
                     Some(member) => self.member(&layer, member, name),
                     None => {
-                        let message = diag::no_member(&instance.name, &name.name, instance.visible());
+                        let message = diag::no_member(&instance.name, &name.name, &instance.visible());
                         self.fail(name.span, message)
                     }
                 }

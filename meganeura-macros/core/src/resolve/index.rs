@@ -66,11 +66,7 @@ impl<'a> Resolver<'a, '_> {
             let bounds = |dim: &Dim| self.graph.symbols.bounds(dim);
             let fits = bounds(&from).1 >= 0 && bounds(&length).1 >= 1 && bounds(&(size - &to)).1 >= 0;
             if !fits {
-                let written = if keep {
-                    format!("{}..{}", self.graph.symbols.show(&from), self.graph.symbols.show(&to))
-                } else {
-                    self.graph.symbols.show(&from)
-                };
+                let written = parts.get(axis).map_or_else(String::new, |part| self.show_part(part));
                 let message = diag::outside_axis(&written, axis, &self.show_size(size));
                 return self.fail(at, with_value(message, &name, &shown));
             }
@@ -83,6 +79,18 @@ impl<'a> Resolver<'a, '_> {
             };
         }
         Value::Tensor(self.graph.reshape(result, kept))
+    }
+
+    /// An index as it was written.
+    fn show_part(&self, part: &Part) -> String {
+        let show = |dim: &Option<Dim>| dim.as_ref().map_or_else(String::new, |dim| self.graph.symbols.show(dim));
+        match part {
+            Part::At(at, _) => self.graph.symbols.show(at),
+            Part::Range(start, end, inclusive, _) => {
+                format!("{}{}{}", show(start), if *inclusive { "..=" } else { ".." }, show(end))
+            }
+            Part::Poison => String::new(),
+        }
     }
 
     fn part(&mut self, index: &'a Index) -> Part {

@@ -14,10 +14,14 @@ use super::value::{Layer, LoopId, Value};
 use super::{Frame, Resolver, describe, initialisers, names};
 use crate::diag::resolve as diag;
 use crate::ir::{StoreKind, ValueId};
+use crate::ops::Op;
 use crate::syntax::{
-    Attributes, Definition, Dimension, DimensionKind, Element, Expr, Function, Item, ItemKind, LayerUse, MemberKind,
-    SubLayer, TensorMember, TypeKind,
+    Attributes, Definition, Dimension, DimensionKind, Element, Expr, ExprKind, Function, Item, ItemKind, LayerUse,
+    MemberKind, SubLayer, TensorMember, TypeKind,
 };
+
+/// Layers of a model, each array counted once; layers inside layers inside layers could be without number.
+const MAX_LAYERS: u32 = 20_000;
 
 /// Members of an item with its arguments.
 #[derive(Clone, Debug)]
@@ -118,6 +122,16 @@ impl<'a> Resolver<'a, '_> {
         if self.instantiating.contains(&name) {
             return None;
         }
+        self.layers += 1;
+        if self.layers > MAX_LAYERS {
+            // Reported once, where the limit is passed.
+            if self.layers == MAX_LAYERS + 1 {
+                let span = arguments.map_or(item.name.span, |layer| layer.name.span);
+                self.report(span, diag::too_many_layers(MAX_LAYERS));
+            }
+            return None;
+        }
+        let site = arguments.map_or(item.name.span, |layer| layer.name.span);
         let arguments = self.layer_arguments(definition, arguments);
         let instance = Instance {
             name: place.name.clone(),
@@ -130,7 +144,6 @@ impl<'a> Resolver<'a, '_> {
             given: arguments.iter().map(|(name, (_, given))| (*name, given.clone())).collect(),
         };
         self.instantiating.push(name);
-        let site = arguments.values().next().map_or(item.name.span, |(_, given)| given.span);
         self.frames.push(Frame {
             layer: Layer { instance: Rc::new(instance), rows: vec![] },
             function: "",
@@ -176,7 +189,7 @@ impl<'a> Resolver<'a, '_> {
                 Some(_) => Value::Poison,
                 None => self.constant(&argument.value),
             };
-            let is_literal = matches!(argument.value.kind, crate::syntax::ExprKind::Int(_));
+            let is_literal = matches!(argument.value.kind, ExprKind::Int(_));
             let text = describe::short(&argument.value).filter(|_| !is_literal);
             let about = Given { text, span: argument.value.span };
             if let Some(dimension) = dimension {
@@ -191,10 +204,14 @@ impl<'a> Resolver<'a, '_> {
             return if value.is_poison() { Member::Poison } else { Member::Constant(value) };
         }
         match &dimension.kind {
-            DimensionKind::Default(default) => match self.constant(default) {
-                Value::Poison => Member::Poison,
-                value => Member::Constant(value),
-            },
+            DimensionKind::Default(default) => {
+                // An argument that a default cannot use has no use as a size either, and that is reported.
+                let value = match self.frame().layer.instance.builtin {
+                    true => self.silently(|resolver| resolver.constant(default)),
+                    false => self.constant(default),
+                };
+                if value.is_poison() { Member::Poison } else { Member::Constant(value) }
+            }
             DimensionKind::Runtime(_) => match self.dimensions.get(&dimension.name.name) {
                 Some(dim) if top => Member::Constant(Value::Size(dim.clone())),
                 _ => Member::Unbound(dimension.name.name.clone()),
@@ -357,10 +374,19 @@ impl<'a> Resolver<'a, '_> {
         let trained = !place.frozen && attributes.frozen.is_none();
         let tensor = schedule::Tensor { name, shape, loops: place.counts.len(), trained, init };
         let span = self.place(member.name.span);
-        if let Some(other) = self.tensors.iter().find(|other| collide(&other.tensor, &tensor)) {
-            let message = diag::colliding_tensors(&tensor.name, other.span.start().line);
-            let span = attributes.name.as_ref().map_or(member.name.span, |text| text.span);
-            self.report(span, message);
+        // Names can only be equal where they are with `{}` for each number.
+        let form: Vec<&str> = tensor.name.split('.').map(|part| if is_index(part) { "{}" } else { part }).collect();
+        let alike = self.alike.entry(form.join(".")).or_default();
+        let earlier = alike.iter().map(|index| &self.tensors[*index]).find(|other| collide(&other.tensor, &tensor));
+        let earlier = earlier.map(|other| other.span.start().line);
+        alike.push(self.tensors.len());
+        if let Some(line) = earlier {
+            let message = diag::colliding_tensors(&tensor.name, line);
+            let at = attributes.name.as_ref().map_or(member.name.span, |text| text.span);
+            // The tensors of one layer collide together.
+            if self.collided.insert((span.start().line, span.start().column)) {
+                self.report(at, message);
+            }
         }
         self.tensors.push(Tensor { tensor, span });
         let index = self.tensors.len() - 1;
@@ -377,42 +403,54 @@ impl<'a> Resolver<'a, '_> {
         if value.is_poison() {
             return None;
         }
+        let found = self.show(&value);
         match (value.integer(), &value) {
-            (Some(size), _) if size >= 1 => Some(size),
+            (Some(size), _) if size >= 1 => return Some(size),
             (Some(size), _) => {
-                let given = match &axis.kind {
-                    crate::syntax::ExprKind::Name(name) => self.frame().layer.instance.given.get(name.name.as_str()),
-                    _ => None,
-                };
-                let span = given.map_or(axis.span, |given| given.span);
-                let (name, layer) = (describe::short(axis), self.frame().layer.instance.name.clone());
-                match name.filter(|_| given.is_some()) {
-                    // The place is in the user of the layer already.
-                    Some(name) => self.errors.push(span, diag::empty_dimension(&name, &layer, size)),
-                    None => self.report(span, diag::empty_axis(&member.name.name, size)),
-                }
-                None
+                let message = diag::empty_axis(&member.name.name, size);
+                self.report_given(axis, "at least 1", &found, message);
             }
             (None, Value::Size(dim)) => {
                 let size = self.graph.symbols.show(dim);
-                self.report(axis.span, diag::runtime_size_of_tensor(&member.name.name, &size));
-                None
+                let message = diag::runtime_size_of_tensor(&member.name.name, &size);
+                self.report_given(axis, "a constant", &found, message);
             }
-            (None, other) => {
-                let found = self.show(other);
-                self.report(axis.span, diag::size_expected(&found));
-                None
+            (None, _) => self.report_given(axis, "a size", &found, diag::size_expected(&found)),
+        }
+        None
+    }
+
+    /// Reports a value that does not fit: where it was passed for a dimension at that place, else `message`.
+    pub(super) fn report_given(&mut self, expr: &Expr, expected: &str, found: &str, message: String) {
+        let instance = &self.frame().layer.instance;
+        let given = match &expr.kind {
+            ExprKind::Name(name) => instance.given.get(name.name.as_str()).map(|given| (&name.name, given.span)),
+            _ => None,
+        };
+        match given {
+            // The place is in the user's text already.
+            Some((name, span)) => {
+                let message = diag::dimension_kind(name, &instance.name, expected, found);
+                self.errors.push(span, message);
             }
+            None => self.report(expr.span, message),
         }
     }
 
     fn initialiser(&mut self, expr: &'a Expr) -> Option<Init> {
-        match self.expression(expr) {
+        // What a built-in layer computes from its sizes fails only where they do.
+        let computed = self.frame().layer.instance.builtin && !matches!(expr.kind, ExprKind::Name(_));
+        let value = match computed {
+            true => self.silently(|resolver| resolver.expression(expr)),
+            false => self.expression(expr),
+        };
+        match value {
             Value::Init(init) => Some(init),
             Value::Poison => None,
             other => {
                 let found = self.show(&other);
-                self.report(expr.span, diag::initialiser_expected(&found, other.number()));
+                let message = diag::initialiser_expected(&found, other.number());
+                self.report_given(expr, "an initialiser", &found, message);
                 None
             }
         }
@@ -451,10 +489,17 @@ impl<'a> Resolver<'a, '_> {
         value
     }
 
-    /// Every element of an argument of the entry must be below this.
+    /// Every element of an argument of the entry must be below this; `value` is the argument, or a view of it.
     pub(super) fn limit_argument(&mut self, value: ValueId, below: &Dim) {
         let Some((node, _)) = self.graph.def(value) else { return };
-        let crate::ops::Op::Read(store) = node.op else { return };
+        let store = match node.op {
+            Op::Read(store) => store,
+            Op::Reshape(_) | Op::Transpose(_) | Op::Slice(_) | Op::Broadcast(_) => {
+                let source = node.inputs[0];
+                return self.limit_argument(source, below);
+            }
+            _ => return,
+        };
         let store = &mut self.graph.stores[store.index()];
         if !matches!(store.kind, StoreKind::Argument(_)) || store.ty.dtype != DType::U32 {
             return;
@@ -476,6 +521,11 @@ fn join(path: &str, segment: &str) -> String {
         (_, true) => path.into(),
         _ => format!("{path}.{segment}"),
     }
+}
+
+/// Whether a segment of a name is an index, or stands for all of them.
+fn is_index(segment: &str) -> bool {
+    segment == "{}" || segment.parse::<u64>().is_ok()
 }
 
 /// Whether some element of the one has the name of some element of the other.

@@ -28,7 +28,7 @@ mod value;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use meganeura_shaders::dim::{Dim, Symbols};
 use meganeura_shaders::schedule::Model;
@@ -102,6 +102,8 @@ pub(super) struct Resolver<'a, 'e> {
     /// Runtime dimensions that this walk knows.
     dimensions: BTreeMap<String, Dim>,
     tensors: Vec<instance::Tensor>,
+    /// Tensors whose names differ in numbers alone.
+    alike: BTreeMap<String, Vec<usize>>,
     /// Names of items that are being instantiated.
     instantiating: Vec<&'a str>,
     frames: Vec<Frame<'a>>,
@@ -112,8 +114,13 @@ pub(super) struct Resolver<'a, 'e> {
     reads: BTreeMap<(usize, Vec<LoopId>), ValueId>,
     /// Which tensors the entry trains.
     trained: Vec<bool>,
+    /// Runtime dimensions whose absence was reported.
+    unbound: BTreeSet<String>,
+    /// Members whose tensors' names were reported, by line and column.
+    collided: BTreeSet<(usize, usize)>,
     depth: u32,
     calls: u32,
+    layers: u32,
 }
 
 /// A function, or the members of an item, while its names mean something.
@@ -161,14 +168,18 @@ impl<'a, 'e> Resolver<'a, 'e> {
             spans,
             dimensions: BTreeMap::new(),
             tensors: vec![],
+            alike: BTreeMap::new(),
             instantiating: vec![],
             frames: vec![],
             loops: vec![],
             loop_count: 0,
             reads: BTreeMap::new(),
             trained: vec![],
+            unbound: BTreeSet::new(),
+            collided: BTreeSet::new(),
             depth: 0,
             calls: 0,
+            layers: 0,
         }
     }
 
@@ -202,6 +213,14 @@ impl<'a, 'e> Resolver<'a, 'e> {
         self.spans.push(place);
         let span = Some(SpanId(self.spans.len() as u32 - 1));
         self.graph.origin = Origin { path, statement, span, ..Origin::default() };
+    }
+
+    /// Without reports: what fails here is reported elsewhere.
+    fn silently<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+        let kept = std::mem::take(self.errors);
+        let value = run(self);
+        *self.errors = kept;
+        value
     }
 
     /// Reports and gives poison.

@@ -35,6 +35,7 @@ struct About<'a> {
     name: String,
     span: Span,
     ty: &'a Type,
+    value: Value<'a>,
 }
 
 impl<'a> Resolver<'a, '_> {
@@ -60,7 +61,8 @@ impl<'a> Resolver<'a, '_> {
                 Subject::Parameter { function: callee.into(), parameter: name.clone() }
             };
             let span = caller.unwrap_or_else(|| source.span());
-            abouts.push(About { subject, name: source.text(&name), span, ty: &parameter.ty });
+            let (name, value_of) = (source.text(&name), value.clone());
+            abouts.push(About { subject, name, span, ty: &parameter.ty, value: value_of });
             let value = self.compare(&parameter.ty, value, &abouts, &mut axes);
             if let (Some(bounds), Value::Size(dim)) = (&parameter.bounds, &value) {
                 self.check_range(bounds, dim, &abouts);
@@ -92,7 +94,7 @@ impl<'a> Resolver<'a, '_> {
         let subject = Subject::Result { function: function.name.name.clone() };
         let name = function.body.tail.as_ref().and_then(|tail| describe::short(&tail.value));
         let name = name.unwrap_or_else(|| "result".into());
-        let abouts = vec![About { subject, name, span: self.place(span), ty }];
+        let abouts = vec![About { subject, name, span: self.place(span), ty, value: value.clone() }];
         let mut axes = vec![];
         let value = self.compare(ty, value, &abouts, &mut axes);
         if self.compare_axes(axes, &abouts).is_empty() { value } else { Value::Poison }
@@ -122,14 +124,14 @@ impl<'a> Resolver<'a, '_> {
             _ => false,
         };
         debug_assert!(!fits);
-        self.type_mismatch(&value, abouts)
+        self.type_mismatch(abouts)
     }
 
-    fn type_mismatch(&mut self, value: &Value<'a>, abouts: &[About<'a>]) -> Value<'a> {
+    fn type_mismatch(&mut self, abouts: &[About<'a>]) -> Value<'a> {
         let Some(about) = abouts.last() else { return Value::Poison };
-        let (expected, found) = (self.expected_type(about.ty), self.show(value));
+        let (expected, found) = (self.expected_type(about.ty), self.show(&about.value));
         let message = diag::type_mismatch(&about.subject, &expected, &found);
-        let message = match value {
+        let message = match about.value {
             Value::Tensor(_) => with_value(message, &about.name, &found),
             _ => message,
         };
@@ -191,7 +193,7 @@ impl<'a> Resolver<'a, '_> {
             }
             _ => false,
         };
-        if fits { value } else { self.type_mismatch(&value, abouts) }
+        if fits { value } else { self.type_mismatch(abouts) }
     }
 
     /// Binds names, then compares; gives the positions of what does not fit.

@@ -59,7 +59,11 @@ fn cross_entropy<'a>(cx: &mut Resolver<'a, '_>, call: &Call<'a>) -> Option<Value
         Value::Tensor(id) if cx.graph.ty(*id).dtype == DType::U32 => *id,
         _ => {
             let message = diag::argument_type(call.name, "label", "u32", &found);
-            cx.report(call.place(1), with_value(message, &label_source.text("label"), &found));
+            let message = match label {
+                Value::Tensor(_) => with_value(message, &label_source.text("label"), &found),
+                _ => message,
+            };
+            cx.report(call.place(1), message);
             return None;
         }
     };

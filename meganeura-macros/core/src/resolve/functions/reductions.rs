@@ -126,8 +126,8 @@ fn drop_axes(graph: &mut Graph, x: ValueId, axes: &[u8]) -> ValueId {
 fn extreme<'a>(cx: &mut Resolver<'a, '_>, call: &Call<'a>, bin: Bin) -> Option<Value<'a>> {
     if let Some(second) = call.value(1) {
         if matches!(second, Value::Size(_) | Value::List(_)) && matches!(call.value(0)?, Value::Tensor(_)) {
-            let found = cx.show(second);
-            cx.report(call.place(1), diag::axis_or_operand(call.name, &found));
+            let (found, is_list) = (cx.show(second), matches!(second, Value::List(_)));
+            cx.report(call.place(1), diag::axis_or_operand(call.name, &found, is_list));
             return None;
         }
         if call.get(2).is_some() || call.get(3).is_some() {

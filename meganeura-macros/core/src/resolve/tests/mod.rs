@@ -1,7 +1,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod calls;
 mod first_page;
+mod items;
+mod many;
+mod shapes;
 mod structure;
+mod types;
+mod values;
 
 use super::{Items, Resolved, declare, resolve_model};
 use crate::errors::Errors;
@@ -28,4 +34,33 @@ fn clean(text: &str) -> Resolved {
 /// All mistakes of a text.
 fn mistakes(text: &str) -> String {
     read(text).1
+}
+
+/// Each statement or value alone in a function, with the mistakes that it brings: its line is the fourth.
+fn in_function(bodies: &[&str]) -> String {
+    let text = |body: &&str| {
+        let found = mistakes(&format!(
+            "pub model M<dim = 8, classes = 4, batch in 1..=64, seq in 1..=32> {{
+                fc: Linear<dim, classes>, wide: Linear<2 * dim, classes>, norm: RmsNorm<dim>,
+                pub fn run(x: f32[batch, dim], y: f32[batch, seq, dim], ids: u32[batch], mask: bool[batch, dim]) -> f32 {{
+{body}
+                }}
+                fn helper(a: f32[n, dim], b: f32[n]) -> f32[n] {{ b + sum(a, axis = 1) }}
+            }}"
+        ));
+        format!("{body}\n{}", indented(&found))
+    };
+    bodies.iter().map(text).collect()
+}
+
+/// Each text with its mistakes.
+fn in_source(texts: &[&str]) -> String {
+    texts.iter().map(|text| format!("{text}\n{}", indented(&mistakes(text)))).collect()
+}
+
+fn indented(errors: &str) -> String {
+    match errors {
+        "" => "    no mistake\n".into(),
+        errors => errors.lines().map(|line| format!("    {line}\n")).collect(),
+    }
 }
