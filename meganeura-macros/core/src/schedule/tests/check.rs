@@ -7,8 +7,10 @@ use crate::lower::{lower, plain};
 use crate::schedule::hazards::steps_mut;
 use crate::schedule::verify;
 use crate::testing::{assert_close, bind, contents};
+use meganeura_shaders::dim::Symbols;
+use meganeura_shaders::generate::{self, Texts};
 use meganeura_shaders::reference::Tensor;
-use meganeura_shaders::schedule::{Schedule, Step, steps};
+use meganeura_shaders::schedule::{Member, Schedule, Step, steps};
 
 /// What the interpreter of schedules is given for the contents of the stores.
 pub(super) fn given(graph: &Graph, stores: &[Tensor]) -> Contents {
@@ -36,10 +38,20 @@ pub(super) fn compile(graph: &Graph) -> Schedule {
 
 /// The schedule of a graph of kernels.
 pub(super) fn lowered(kernels: &Graph) -> Schedule {
+    with_texts(kernels).0
+}
+
+/// The same with the shaders that its steps run.
+pub(super) fn with_texts(kernels: &Graph) -> (Schedule, Texts) {
     kernels.verify().unwrap_or_else(|error| panic!("{error}\n{kernels}"));
-    let schedule = lower(kernels, "test", &mut |_, _| Ok(vec![])).unwrap();
+    let mut texts = Texts::default();
+    let mut variants = |members: &[Member], symbols: &mut Symbols| {
+        generate::variants(members, symbols, &mut texts).map_err(|unsupported| unsupported.to_string())
+    };
+    let schedule = lower(kernels, "test", &mut variants).unwrap_or_else(|error| panic!("{error}\n{kernels}"));
     verify(&schedule).unwrap_or_else(|error| panic!("{error}\n{kernels}{schedule}"));
-    schedule
+    assert!(steps_of(&schedule).iter().all(|step| !step.variants.is_empty()));
+    (schedule, texts)
 }
 
 pub(super) fn steps_of(schedule: &Schedule) -> Vec<&Step> {

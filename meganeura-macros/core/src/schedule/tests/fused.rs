@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use meganeura_shaders::generate::validate;
 use meganeura_shaders::kernel::Kernel;
 use meganeura_shaders::schedule::Schedule;
 
 use super::build::decoder;
-use super::check::{assert_means, compile, lowered, steps_of};
+use super::check::{assert_means, compile, lowered, steps_of, with_texts};
 use crate::egraph::fuse;
+use crate::lower::plain;
 use crate::testing::{POLICIES, random_graph, training};
 
 fn see(schedule: &Schedule, seen: &mut BTreeMap<&'static str, usize>) {
@@ -49,5 +51,18 @@ fn a_fused_decoder_takes_fewer_steps_and_no_copies() {
         assert_eq!(copies, 0, "{schedule}");
         let (fused, plain) = (steps.len(), steps_of(&compile(&graph)).len());
         assert!(fused < most && 2 * fused < plain, "{fused} of {plain}\n{schedule}");
+    }
+}
+
+#[test]
+fn every_shader_of_a_decoder_and_its_gradients_is_valid() {
+    let (graph, loss) = decoder(Some(3));
+    let trained = training(&graph, loss, POLICIES[1]);
+    for kernels in [plain(&graph), plain(&trained), fuse(&graph).unwrap(), fuse(&trained).unwrap()] {
+        let (_, texts) = with_texts(&kernels);
+        assert!(!texts.list().is_empty());
+        for text in texts.list() {
+            validate(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        }
     }
 }

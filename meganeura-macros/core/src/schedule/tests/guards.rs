@@ -1,11 +1,13 @@
 //! The two guards: depth is a number, and bounds are numbers. Between a small and a large one the whole schedule is
 //! equal but for numbers: steps, bindings, barriers, lives.
 
+use meganeura_shaders::generate::Texts;
 use meganeura_shaders::schedule::{BufferKind, Schedule, steps};
 
 use super::build::decoder_with;
-use super::check::{compile, lowered};
+use super::check::with_texts;
 use crate::egraph::fuse;
+use crate::lower::plain;
 use crate::testing::{POLICIES, training};
 
 /// The text without its numbers.
@@ -40,29 +42,44 @@ fn assert_equal_but_for_numbers(a: &Schedule, b: &Schedule) {
     assert_eq!(shape_of(&format!("{:?}", a.loops)), shape_of(&format!("{:?}", b.loops)));
 }
 
-fn schedules(depth: i64, most: [i64; 2]) -> Vec<Schedule> {
+/// Of inference and training, unfused and fused; with the shaders of each.
+fn schedules(depth: i64, most: [i64; 2]) -> Vec<(Schedule, Texts)> {
     let (graph, loss) = decoder_with(Some(depth), most);
     let trained = POLICIES.map(|policy| training(&graph, loss, policy));
-    let fused = [&graph, &trained[1]].map(|graph| lowered(&fuse(graph).unwrap()));
-    [&graph].into_iter().chain(&trained).map(compile).chain(fused).collect()
+    let unfused = [&graph].into_iter().chain(&trained).map(plain);
+    let fused = [&graph, &trained[1]].into_iter().map(|graph| fuse(graph).unwrap());
+    unfused.chain(fused).map(|kernels| with_texts(&kernels)).collect()
+}
+
+/// The texts hold no size at all.
+fn assert_equal_texts(a: &Texts, b: &Texts) {
+    assert_eq!(a.list().len(), b.list().len());
+    a.list().iter().zip(b.list()).for_each(|(a, b)| assert_eq!(a, b));
 }
 
 #[test]
 fn depth_is_a_number() {
     let (two, many) = (schedules(2, [64, 2048]), schedules(64, [64, 2048]));
-    two.iter().zip(&many).for_each(|(two, many)| assert_equal_but_for_numbers(two, many));
-    assert!(steps(&two[1].plans[0].items).len() > steps(&two[0].plans[0].items).len());
+    for ((two, two_texts), (many, many_texts)) in two.iter().zip(&many) {
+        assert_equal_but_for_numbers(two, many);
+        assert_equal_texts(two_texts, many_texts);
+    }
+    assert!(steps(&two[1].0.plans[0].items).len() > steps(&two[0].0.plans[0].items).len());
 }
 
 #[test]
 fn bounds_are_numbers() {
     let (few, many) = (schedules(3, [256, 64]), schedules(3, [4096, 2048]));
-    few.iter().zip(&many).for_each(|(few, many)| assert_equal_but_for_numbers(few, many));
+    for ((few, few_texts), (many, many_texts)) in few.iter().zip(&many) {
+        assert_equal_but_for_numbers(few, many);
+        assert_equal_texts(few_texts, many_texts);
+    }
 }
 
 #[test]
 fn the_guard_sees_more_than_numbers() {
-    let schedule = &schedules(2, [64, 2048])[0];
+    let (schedule, texts) = &schedules(2, [64, 2048])[0];
+    assert!(!texts.list().is_empty());
     let mut other = schedule.clone();
     super::check::steps_in(&mut other)[3].barrier ^= true;
     let caught = std::panic::catch_unwind(|| assert_equal_but_for_numbers(schedule, &other));
