@@ -157,7 +157,8 @@ impl Dag {
         live
     }
 
-    fn without_dead(&self) -> Dag {
+    /// Only what the roots need.
+    pub(super) fn without_dead(&self) -> Dag {
         let (live, mut dag, mut moved) = (self.live(), Dag::default(), BTreeMap::new());
         for i in (0..self.nodes.len()).filter(|i| live[*i]) {
             let args: Vec<Id> = self.nodes[i].args.iter().map(|a| moved[a]).collect();
@@ -174,8 +175,7 @@ impl Dag {
         for (node, note) in self.nodes.iter().zip(&self.notes) {
             let args = node.args.iter().map(|a| ids[usize::from(*a)]).collect();
             let node = ENode { op: node.op.clone(), args };
-            let history = History { rules: note.rules.clone(), written: true };
-            eg.analysis.history.entry(node.clone()).or_insert(history);
+            eg.analysis.history.insert(node.clone(), History { rules: note.rules[..].into(), written: true });
             ids.push(eg.add(node));
         }
         eg.analysis.roots = self.roots.iter().map(|r| ids[usize::from(*r)]).collect();

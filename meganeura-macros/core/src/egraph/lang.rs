@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use egg::{Analysis, DidMerge, EGraph, Id, Language};
@@ -99,9 +100,36 @@ impl Facts {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct History {
     /// The rules that made it, in order; none for what the graph said.
-    pub rules: Vec<&'static str>,
+    pub rules: Rc<[&'static str]>,
     /// Whether it is more than a fusion of loops: what loops may inline.
     pub written: bool,
+}
+
+/// The histories of nodes; by arguments first, since those are quick to compare.
+#[derive(Clone, Default, Debug)]
+pub struct Histories(BTreeMap<Vec<Id>, BTreeMap<Op, History>>);
+
+impl Histories {
+    /// The history of a node.
+    pub fn get(&self, node: &ENode) -> Option<&History> {
+        self.0.get(&node.args)?.get(&node.op)
+    }
+
+    /// Adds a node; of one that is known, what was written stays written.
+    pub fn insert(&mut self, node: ENode, history: History) {
+        let written = history.written;
+        self.0.entry(node.args).or_default().entry(node.op).or_insert(history).written |= written;
+    }
+
+    /// Follows classes that have been joined.
+    pub fn rename(&mut self, find: impl Fn(Id) -> Id) {
+        let moved: Vec<Vec<Id>> = self.0.keys().filter(|args| args.iter().any(|a| find(*a) != *a)).cloned().collect();
+        for args in moved {
+            let nodes = self.0.remove(&args).unwrap_or_default();
+            let args: Vec<Id> = args.into_iter().map(&find).collect();
+            nodes.into_iter().for_each(|(op, history)| self.insert(ENode { op, args: args.clone() }, history));
+        }
+    }
 }
 
 /// The analysis, and what rules may ask of the whole graph.
@@ -110,7 +138,9 @@ pub struct Typing {
     /// What has to be computed.
     pub roots: Vec<Id>,
     /// The history of every node.
-    pub history: BTreeMap<ENode, History>,
+    pub history: Histories,
+    /// The facts of the class that the next node will join, so that they need not be found again.
+    pub expected: Option<Facts>,
 }
 
 /// The e-graph of a region.
@@ -120,6 +150,14 @@ impl Analysis<ENode> for Typing {
     type Data = Facts;
 
     fn make(eg: &mut Eg, node: &ENode, _: Id) -> Facts {
+        if let Some(expected) = eg.analysis.expected.take() {
+            #[cfg(test)]
+            assert_eq!(
+                infer(&node.op, &node.args.iter().map(|id| &eg[*id].data).collect::<Vec<_>>()),
+                Some(expected.clone())
+            );
+            return expected;
+        }
         let args: Vec<&Facts> = node.args.iter().map(|id| &eg[*id].data).collect();
         let facts = infer(&node.op, &args);
         assert!(facts.is_some(), "ill-typed {} over {args:?}", node.op);

@@ -84,5 +84,5 @@ pub(super) fn replace(dag: &Dag, replaced: &BTreeMap<Id, New>, rule: &'static st
         build.class(id);
     });
     build.to.roots = roots.iter().map(|r| build.class(*r)).collect::<Option<_>>()?;
-    Some(build.to)
+    Some(build.to.without_dead())
 }

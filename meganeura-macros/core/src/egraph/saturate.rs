@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::rc::Rc;
 
 use egg::Id;
 
-use super::lang::{ENode, Eg, History};
-use super::rules::{Find, LOOPS, New, Rule};
+use super::lang::{ENode, Eg, Facts, History};
+use super::rules::{Below, Find, LOOPS, New, Rule};
 
 /// How far saturation may go.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +79,7 @@ pub struct Stats {
 struct Match {
     rule: &'static str,
     /// The rules that made the node that matched.
-    before: Vec<&'static str>,
+    before: Rc<[&'static str]>,
     old: New,
     new: New,
 }
@@ -89,29 +90,26 @@ pub fn saturate(eg: &mut Eg, rules: &[Rule], limits: Limits) -> Result<Stats, Li
     let mut known: BTreeMap<Id, Vec<ENode>> = BTreeMap::new();
     loop {
         let classes: BTreeMap<Id, Vec<ENode>> = eg.classes().map(|c| (c.id, c.nodes.clone())).collect();
-        let is_changed = |(id, nodes): &(&Id, &Vec<ENode>)| known.get(*id) != Some(*nodes);
-        let changed: BTreeSet<Id> = classes.iter().filter(is_changed).map(|(id, _)| *id).collect();
-        if changed.is_empty() {
+        let news = News::since(&known, &classes);
+        if news.nodes.is_empty() {
             break;
         }
         if stats.iterations == limits.iterations {
             return Err(Limit::Iterations { limit: limits.iterations, nodes: eg.total_number_of_nodes() });
         }
         stats.iterations += 1;
-        let near = with_parents(eg, &changed);
-        let above = with_parents(eg, &near);
-        let is_new = |id: &Id, node: &ENode| known.get(id).is_none_or(|nodes| nodes.binary_search(node).is_err());
         let mut found = vec![];
-        for id in &above {
-            for node in classes[id].iter().filter(|n| is_new(id, n) || n.args.iter().any(|a| near.contains(a))) {
+        for (id, nodes) in &classes {
+            for node in nodes {
+                let is_new = news.nodes.contains(&(*id, node));
                 for rule in rules {
-                    let Find::Node(find) = rule.find else { continue };
-                    found.extend(find(eg, node).into_iter().map(|new| Match {
-                        rule: rule.name,
-                        before: rules_of(eg, node),
-                        old: New::Class(*id),
-                        new,
-                    }));
+                    let Find::Node(below, find) = rule.find else { continue };
+                    if is_new || news.are_below(below, node) {
+                        let before = rules_of(eg, node);
+                        let matched =
+                            |new| Match { rule: rule.name, before: before.clone(), old: New::Class(*id), new };
+                        found.extend(find(eg, node).into_iter().map(matched));
+                    }
                 }
             }
         }
@@ -121,7 +119,7 @@ pub fn saturate(eg: &mut Eg, rules: &[Rule], limits: Limits) -> Result<Stats, Li
     let mut found = vec![];
     for rule in rules {
         let Find::Finish(find) = rule.find else { continue };
-        found.extend(find(eg).into_iter().map(|(old, new)| Match { rule: rule.name, before: vec![], old, new }));
+        found.extend(find(eg).into_iter().map(|(old, new)| Match { rule: rule.name, before: Rc::default(), old, new }));
     }
     join(eg, found, limits, &mut stats)?;
     (stats.nodes, stats.classes) = (eg.total_number_of_nodes(), eg.number_of_classes());
@@ -129,15 +127,16 @@ pub fn saturate(eg: &mut Eg, rules: &[Rule], limits: Limits) -> Result<Stats, Li
 }
 
 /// The rules that made a node.
-pub fn rules_of(eg: &Eg, node: &ENode) -> Vec<&'static str> {
+pub fn rules_of(eg: &Eg, node: &ENode) -> Rc<[&'static str]> {
     eg.analysis.history.get(node).map(|history| history.rules.clone()).unwrap_or_default()
 }
 
 fn join(eg: &mut Eg, found: Vec<Match>, limits: Limits, stats: &mut Stats) -> Result<(), Limit> {
     for Match { rule, before, old, new } in found {
-        let rules = [&before[..], &[rule]].concat();
-        let history = History { rules, written: rule != LOOPS };
-        let [old, new] = [old, new].map(|term| insert(eg, &term, &history));
+        let made = Made { rule, before: &before };
+        let old = insert(eg, &old, &made, None);
+        let facts = eg[old].data.clone();
+        let new = insert(eg, &new, &made, Some(facts));
         assert_eq!(eg[old].data.outs, eg[new].data.outs, "{rule} changed a type");
         *stats.found.entry(rule).or_default() += 1;
         *stats.joined.entry(rule).or_default() += usize::from(eg.union(old, new));
@@ -146,36 +145,62 @@ fn join(eg: &mut Eg, found: Vec<Match>, limits: Limits, stats: &mut Stats) -> Re
         }
     }
     eg.rebuild();
-    let history = std::mem::take(&mut eg.analysis.history);
-    let mut renamed: BTreeMap<ENode, History> = BTreeMap::new();
-    for (mut node, history) in history {
-        node.args.iter_mut().for_each(|a| *a = eg.find(*a));
-        // Two nodes that have become one: what was written stays written.
-        let written = history.written;
-        renamed.entry(node).or_insert(history).written |= written;
-    }
-    eg.analysis.history = renamed;
+    let mut history = std::mem::take(&mut eg.analysis.history);
+    history.rename(|id| eg.find(id));
+    eg.analysis.history = history;
     Ok(())
 }
 
-fn with_parents(eg: &Eg, classes: &BTreeSet<Id>) -> BTreeSet<Id> {
-    let parents = classes.iter().flat_map(|id| eg[*id].parents().map(|p| eg.find(p)));
-    classes.iter().copied().chain(parents).collect()
+/// What a round finds that the round before did not.
+struct News<'a> {
+    nodes: BTreeSet<(Id, &'a ENode)>,
+    /// Classes with new nodes of a kind.
+    classes: BTreeSet<(Below, Id)>,
 }
 
-fn insert(eg: &mut Eg, new: &New, history: &History) -> Id {
+impl News<'_> {
+    fn since<'a>(known: &BTreeMap<Id, Vec<ENode>>, classes: &'a BTreeMap<Id, Vec<ENode>>) -> News<'a> {
+        let mut news = News { nodes: BTreeSet::new(), classes: BTreeSet::new() };
+        for (id, nodes) in classes {
+            let before = known.get(id).map_or(&[][..], |nodes| nodes);
+            for node in nodes.iter().filter(|node| before.binary_search(node).is_err()) {
+                news.nodes.insert((*id, node));
+                let kinds = [Below::Loops, Below::Products, Below::Reshapes];
+                news.classes.extend(kinds.into_iter().filter(|kind| kind.is(&node.op)).map(|kind| (kind, *id)));
+            }
+        }
+        news
+    }
+
+    fn are_below(&self, below: Below, node: &ENode) -> bool {
+        node.args.iter().any(|a| self.classes.contains(&(below, *a)))
+    }
+}
+
+struct Made<'a> {
+    rule: &'static str,
+    before: &'a [&'static str],
+}
+
+impl Made<'_> {
+    fn history(&self) -> History {
+        History { rules: [self.before, &[self.rule]].concat().into(), written: self.rule != LOOPS }
+    }
+}
+
+/// Adds a term, whose facts may be known.
+fn insert(eg: &mut Eg, new: &New, made: &Made<'_>, facts: Option<Facts>) -> Id {
     match new {
         New::Class(id) => eg.find(*id),
         New::Node(op, args) => {
-            let node = ENode { op: op.clone(), args: args.iter().map(|a| insert(eg, a, history)).collect() };
+            let node = ENode { op: op.clone(), args: args.iter().map(|a| insert(eg, a, made, None)).collect() };
             let before = eg.nodes().len();
+            eg.analysis.expected = facts;
             let id = eg.add(node.clone());
-            if eg.nodes().len() > before {
-                eg.analysis.history.insert(node, history.clone());
-            } else if history.written
-                && let Some(known) = eg.analysis.history.get_mut(&node)
-            {
-                known.written = true;
+            eg.analysis.expected = None;
+            let is_new = eg.nodes().len() > before;
+            if is_new || made.rule != LOOPS && eg.analysis.history.get(&node).is_some_and(|known| !known.written) {
+                eg.analysis.history.insert(node, made.history());
             }
             id
         }

@@ -179,10 +179,10 @@ impl Searched {
         if let Op::Launch(kernels) = &node.op {
             for (kernel, args) in super::lang::split(kernels, &node.args) {
                 let member = ENode { op: Op::Kernel(kernel.clone()), args: args.to_vec() };
-                all.extend(rules_of(&self.eg, &member));
+                all.extend(rules_of(&self.eg, &member).iter());
             }
         }
-        all.extend(rules_of(&self.eg, node));
+        all.extend(rules_of(&self.eg, node).iter());
         let mut distinct: Vec<&'static str> = vec![];
         all.into_iter().for_each(|rule| {
             if !distinct.contains(&rule) {

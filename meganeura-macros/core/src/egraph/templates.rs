@@ -56,6 +56,11 @@ pub fn is_statistic(prog: &Prog) -> bool {
     })
 }
 
+/// What a product gathers of its rows beside its sums are floats.
+pub fn reduces_floats(prog: &Prog, dtypes: &[DType]) -> bool {
+    prog.code.iter().zip(dtypes).all(|(instr, dtype)| !instr.reduces() || *dtype == DType::F32)
+}
+
 /// Accumulators lie in one tile, so rows and columns of all products are the same axes of the result.
 pub fn share_a_tile(terms: &[Term]) -> bool {
     let classes = |spec: &Spec| -> Vec<(bool, bool)> {

@@ -180,3 +180,6 @@ impl Normaliser<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

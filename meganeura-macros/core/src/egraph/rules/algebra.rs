@@ -6,6 +6,7 @@ use meganeura_shaders::prog::{DType, Instr, Leaf, Linker, Reg};
 
 use super::super::lang::{ENode, Eg};
 use super::super::link::{arguments, last, leaf, leaves};
+use super::super::templates;
 use super::parts::{Factor, Parts};
 use super::{New, shape};
 
@@ -20,6 +21,9 @@ fn row_scaled(eg: &Eg, node: &ENode) -> Option<New> {
     let Factor { term, a: args, .. } = parts.rows().filter(|f| f.term.stat.is_none()).cloned()?;
     let shapes = term.a.shapes::<Dim>(&args.iter().map(|a| shape(eg, *a)).collect::<Vec<&Shape>>())?;
     let dtypes = term.a.dtypes(&args.iter().map(|a| eg[*a].data.dtype()).collect::<Vec<DType>>())?;
+    if !templates::reduces_floats(&term.a, &dtypes) {
+        return None;
+    }
     let is_uniform = |r: &Reg| shapes[usize::from(*r)].last().is_none_or(Dim::is_one);
     let (uniform, rest): (Vec<Reg>, Vec<Reg>) = term.a.factors().into_iter().partition(is_uniform);
     let is_float = |r: &Reg| dtypes[usize::from(*r)] == DType::F32;

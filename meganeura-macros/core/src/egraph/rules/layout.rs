@@ -58,30 +58,38 @@ pub(super) fn transpose_out(eg: &Eg, node: &ENode) -> Vec<New> {
     stored.collect()
 }
 
-/// A reshape that splits the last axis of a product (into heads) splits the weight's axis instead.
+/// A product whose results are only read with their last axis split (into heads) splits the weight's axis instead.
 pub(super) fn split_label(eg: &Eg, node: &ENode) -> Vec<New> {
-    let Op::Reshape(target) = &node.op else { return vec![] };
-    let whole = shape(eg, node.args[0]);
-    let Some(kept) = whole.len().checked_sub(1) else { return vec![] };
-    if target.len() <= whole.len() || target[..kept] != whole[..kept] || product(&target[kept..]) != whole[kept] {
-        return vec![];
-    }
-    let split = products_of(eg, node.args[0]).filter_map(|parts| {
-        let bare = parts.plain()?;
-        let spec = bare.spec;
-        let last = *spec.out.last()?;
-        let axis = spec.b.iter().position(|l| *l == last).filter(|_| !spec.a.contains(&last))?;
-        let first_free = 1 + spec.a.iter().chain(&spec.b).max()?;
-        let pieces: Vec<u8> = (0..(target.len() - kept) as u8).map(|i| first_free + i).collect();
-        let split = |labels: &[u8]| -> Vec<u8> {
-            labels.iter().flat_map(|l| if *l == last { pieces.clone() } else { vec![*l] }).collect()
-        };
-        let weight = shape(eg, bare.b);
-        let stored = [&weight[..axis], &target[kept..], &weight[axis + 1..]].concat();
-        let weight = New::Node(Op::Reshape(stored), vec![New::Class(bare.b)]);
-        Some(plain(Spec::new(&spec.a, &split(&spec.b), &split(&spec.out)), vec![New::Class(bare.a), weight]))
-    });
-    split.collect()
+    split(eg, node).into_iter().collect()
+}
+
+fn split(eg: &Eg, node: &ENode) -> Option<New> {
+    let parts = Parts::of(node)?;
+    let bare = parts.plain()?;
+    let id = eg.lookup(node.clone())?;
+    let whole = shape(eg, id);
+    let kept = whole.len().checked_sub(1)?;
+    let readers: Vec<&ENode> = eg[id].parents().map(|parent| &eg.nodes()[usize::from(parent)]).collect();
+    let target = |reader: &&ENode| if let Op::Reshape(target) = &reader.op { Some(target.clone()) } else { None };
+    let splits = |target: &&Shape| {
+        target.len() > whole.len() && target[..kept] == whole[..kept] && product(&target[kept..]) == whole[kept]
+    };
+    let targets: Vec<Shape> = readers.iter().map(target).collect::<Option<_>>()?;
+    let target = targets.iter().filter(splits).min()?;
+
+    let spec = bare.spec;
+    let last = *spec.out.last()?;
+    let axis = spec.b.iter().position(|l| *l == last).filter(|_| !spec.a.contains(&last))?;
+    let first_free = 1 + spec.a.iter().chain(&spec.b).max()?;
+    let pieces: Vec<u8> = (0..(target.len() - kept) as u8).map(|i| first_free + i).collect();
+    let split = |labels: &[u8]| -> Vec<u8> {
+        labels.iter().flat_map(|l| if *l == last { pieces.clone() } else { vec![*l] }).collect()
+    };
+    let weight = shape(eg, bare.b);
+    let stored = [&weight[..axis], &target[kept..], &weight[axis + 1..]].concat();
+    let weight = New::Node(Op::Reshape(stored), vec![New::Class(bare.b)]);
+    let spec = Spec::new(&spec.a, &split(&spec.b), &split(&spec.out));
+    Some(New::Node(Op::Reshape(whole.clone()), vec![plain(spec, vec![New::Class(bare.a), weight])]))
 }
 
 /// A reshape of a reshape is one, and one to the same shape none.

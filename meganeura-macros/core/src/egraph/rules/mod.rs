@@ -17,6 +17,7 @@ mod parts;
 
 use egg::Id;
 use meganeura_shaders::dim::Shape;
+use meganeura_shaders::kernel::Kernel;
 
 use super::lang::{ENode, Eg, Op};
 
@@ -43,11 +44,36 @@ pub struct Rule {
 pub enum Find {
     /// Equals of one node that are never worse: for the graph before saturation.
     Always(fn(&Eg, &ENode) -> Vec<New>),
-    /// Equals of one node; may look at nodes up to two classes below.
-    Node(fn(&Eg, &ENode) -> Vec<New>),
+    /// Equals of one node; may look at the nodes of the given kind in the classes that it reads.
+    Node(Below, fn(&Eg, &ENode) -> Vec<New>),
     /// Pairs of equals from the whole graph, once after the others have ended: what it packs should be the final
     /// kernels, since nothing that enters an e-graph leaves it again.
     Finish(fn(&Eg) -> Vec<(New, New)>),
+}
+
+/// What a rule looks at below its node: only when there is more of that, it is asked again.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Below {
+    /// Nothing but types.
+    Nothing,
+    /// Loops.
+    Loops,
+    /// Products.
+    Products,
+    /// Reshapes.
+    Reshapes,
+}
+
+impl Below {
+    /// Whether a rule looks at such a node.
+    pub fn is(self, op: &Op) -> bool {
+        match self {
+            Below::Nothing => false,
+            Below::Loops => matches!(op, Op::Kernel(Kernel::Rows(_))),
+            Below::Products => matches!(op, Op::Kernel(Kernel::Contract(_))),
+            Below::Reshapes => matches!(op, Op::Reshape(_)),
+        }
+    }
 }
 
 /// Every rule.
@@ -57,14 +83,14 @@ pub const ALL: &[Rule] = &[
     Rule { name: "layout/transpose-out", find: Find::Always(layout::transpose_out) },
     Rule { name: "layout/split-label", find: Find::Always(layout::split_label) },
     Rule { name: "layout/reshape-reshape", find: Find::Always(layout::reshape_reshape) },
-    Rule { name: "layout/reshape-loop", find: Find::Node(layout::reshape_loop) },
-    Rule { name: "fuse/loops", find: Find::Node(fuse::loops) },
-    Rule { name: "fuse/column-sum", find: Find::Node(fuse::column_sum) },
-    Rule { name: "fuse/epilogue", find: Find::Node(fuse::epilogue) },
-    Rule { name: "fuse/accumulators", find: Find::Node(fuse::accumulators) },
-    Rule { name: "fuse/prologue-a", find: Find::Node(fuse::prologue_a) },
-    Rule { name: "fuse/prologue-b", find: Find::Node(fuse::prologue_b) },
-    Rule { name: "algebra/row-scale", find: Find::Node(algebra::row_scale) },
+    Rule { name: "layout/reshape-loop", find: Find::Node(Below::Reshapes, layout::reshape_loop) },
+    Rule { name: "fuse/loops", find: Find::Node(Below::Loops, fuse::loops) },
+    Rule { name: "fuse/column-sum", find: Find::Node(Below::Loops, fuse::column_sum) },
+    Rule { name: "fuse/epilogue", find: Find::Node(Below::Products, fuse::epilogue) },
+    Rule { name: "fuse/accumulators", find: Find::Node(Below::Products, fuse::accumulators) },
+    Rule { name: "fuse/prologue-a", find: Find::Node(Below::Loops, fuse::prologue_a) },
+    Rule { name: "fuse/prologue-b", find: Find::Node(Below::Loops, fuse::prologue_b) },
+    Rule { name: "algebra/row-scale", find: Find::Node(Below::Nothing, algebra::row_scale) },
     Rule { name: "pack/products", find: Find::Finish(pack::products) },
     Rule { name: "pack/loops", find: Find::Finish(pack::loops) },
     Rule { name: "pack/column-sum", find: Find::Finish(pack::column_sum) },

@@ -82,8 +82,8 @@ fn one_a_weight<'a>(group: impl Iterator<Item = &'a (BTreeSet<Id>, Member)>) -> 
     members
 }
 
-/// Loops over the same computed values whose results something else than a loop needs (a loss and its gradient), each
-/// as far fused as it gets.
+/// Loops that read a computed value in common, and whose results something else than a loop needs (a loss and its
+/// gradient), each as far fused as it gets: those over the same computed values, and all over one of them.
 pub(super) fn loops(eg: &Eg) -> Vec<(New, New)> {
     let is_tensor = |id: Id| eg[id].nodes.iter().any(|n| matches!(n.op, Op::Leaf(_, Stored::Tensor, _)));
     let is_loop = |id: Id| matches!(eg.nodes()[usize::from(id)].op, Op::Kernel(Kernel::Rows(_)));
@@ -92,22 +92,27 @@ pub(super) fn loops(eg: &Eg) -> Vec<(New, New)> {
     let mut groups: BTreeMap<BTreeSet<Id>, BTreeMap<Id, (usize, Member)>> = BTreeMap::new();
     for (class, node) in nodes(eg).filter(|(id, _)| needed(*id)) {
         let Op::Kernel(kernel @ Kernel::Rows(p)) = &node.op else { continue };
-        let key: BTreeSet<Id> = node.args.iter().copied().filter(|a| !is_tensor(*a)).collect();
-        let members = groups.entry(key).or_default();
-        if members.get(&class).is_none_or(|(size, _)| *size < p.code.len()) {
-            let member = Member { class, kernel: kernel.clone(), args: node.args.clone() };
-            members.insert(class, (p.code.len(), member));
+        let all: BTreeSet<Id> = node.args.iter().copied().filter(|a| !is_tensor(*a)).collect();
+        let mut keys: BTreeSet<BTreeSet<Id>> = all.iter().map(|id| BTreeSet::from([*id])).collect();
+        keys.insert(all);
+        for key in keys {
+            let members = groups.entry(key).or_default();
+            if members.get(&class).is_none_or(|(size, _)| *size < p.code.len()) {
+                let member = Member { class, kernel: kernel.clone(), args: node.args.clone() };
+                members.insert(class, (p.code.len(), member));
+            }
         }
     }
     let mut reach = Reach::new(eg);
-    let mut found = vec![];
+    let mut launches: BTreeSet<Vec<(Id, Kernel, Vec<Id>)>> = BTreeSet::new();
     for (_, group) in groups.into_iter().filter(|(key, group)| !key.is_empty() && group.len() > 1) {
         let all: Vec<Id> = group.keys().copied().collect();
         let mut outer = |class: &Id| !all.iter().any(|other| other != class && reach.below(&[*other]).contains(class));
-        let members = group.into_iter().filter(|(class, _)| outer(class)).map(|(_, (_, m))| m).collect();
-        found.extend(launch(members));
+        let members = group.into_iter().filter(|(class, _)| outer(class));
+        launches.insert(members.map(|(class, (_, m))| (class, m.kernel, m.args)).collect());
     }
-    found
+    let member = |(class, kernel, args)| Member { class, kernel, args };
+    launches.into_iter().flat_map(|members| launch(members.into_iter().map(member).collect())).collect()
 }
 
 /// A column sum beside a product that contracts the same columns (bias and weight gradient).

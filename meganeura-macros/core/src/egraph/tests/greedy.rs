@@ -18,7 +18,7 @@ pub(super) fn greedy(dag: &Dag, rules: &[Rule], better: &dyn Fn(&Dag, &Dag) -> b
         let (eg, _) = dag.to_egraph();
         for rule in rules {
             let candidates: Vec<BTreeMap<Id, New>> = match rule.find {
-                Find::Always(find) | Find::Node(find) => (0..dag.nodes.len())
+                Find::Always(find) | Find::Node(_, find) => (0..dag.nodes.len())
                     .flat_map(|i| {
                         find(&eg, &dag.nodes[i]).into_iter().map(move |new| BTreeMap::from([(Id::from(i), new)]))
                     })

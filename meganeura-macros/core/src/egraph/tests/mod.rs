@@ -3,6 +3,7 @@
 mod choices;
 mod exact;
 mod greedy;
+mod kernels;
 mod models;
 mod rules;
 mod search;

@@ -404,6 +404,73 @@ fn saturation_keeps_values() {
     assert!(compared > 300, "{compared} nodes compared");
 }
 
+/// A statistic is gathered in one pass and of floats; a deviation from the mean takes two.
+#[test]
+fn row_scales_take_what_one_pass_over_floats_gathers() {
+    let scaled = |scale: fn(&mut Model, ValueId) -> ValueId| {
+        before_product(|f, x| {
+            let s = scale(f, x);
+            f.g.mul(x, s)
+        })
+    };
+    let with = ["fuse/prologue-a"];
+    let deviation = scaled(|f, x| {
+        let mean = composite::mean(&mut f.g, x, &[1]);
+        let centred = f.g.sub(x, mean);
+        let square = f.g.mul(centred, centred);
+        f.g.row_sum(square)
+    });
+    assert_eq!(fires_collapsed(&deviation, "algebra/row-scale", &with), 0);
+    let counted = scaled(|f, x| {
+        let zero = f.g.constant(0.0);
+        let positive = f.g.bin(Bin::Lt, zero, x);
+        let ones = f.g.cast(DType::U32, positive);
+        let count = f.g.row_sum(ones);
+        f.g.cast(DType::F32, count)
+    });
+    assert_eq!(fires_collapsed(&counted, "algebra/row-scale", &with), 0);
+    let largest = scaled(|f, x| f.g.row_max(x));
+    assert!(fires_collapsed(&largest, "algebra/row-scale", &with) > 0);
+}
+
+/// Two accumulators of one tile: a product whose rows are the other's columns has another.
+#[test]
+fn accumulators_share_a_tile() {
+    let sum = |second: &'static str| {
+        model(|f| {
+            let square = vec![f.m.clone(), f.m.clone()];
+            let (x, y) = (f.input(square.clone()), f.input(square));
+            let u = einsum(&mut f.g, "mk,nk->mn", x, y);
+            let v = einsum(&mut f.g, second, y, x);
+            vec![f.g.add(u, v)]
+        })
+    };
+    assert!(fires(&sum("mk,kn->mn"), "fuse/accumulators", &["fuse/epilogue"]) > 0);
+    assert_eq!(fires(&sum("mk,kn->nm"), "fuse/accumulators", &["fuse/epilogue"]), 0);
+}
+
+/// What only a stack wants whole is a view of what its reader splits: no second product.
+#[test]
+fn a_product_that_is_split_and_stored_is_one_product() {
+    let stored = model(|f| {
+        let shape = f.rows(4);
+        let (x, w) = (f.input(shape), f.tensor(&[6, 4]));
+        let y = einsum(&mut f.g, "mk,nk->mn", x, w);
+        let heads = f.g.reshape(y, vec![f.m.clone(), 2.into(), 3.into()]);
+        vec![y, f.g.un(Un::Relu, heads)]
+    });
+    let outline = searched(&stored, &small()).outline();
+    assert_eq!(outline.iter().filter(|kernel| kernel.contains("product")).count(), 1, "{outline:?}");
+    let added = model(|f| {
+        let shape = f.rows(4);
+        let (x, w, b) = (f.input(shape), f.tensor(&[6, 4]), f.tensor(&[6]));
+        let y = einsum(&mut f.g, "mk,nk->mn", x, w);
+        let heads = f.g.reshape(y, vec![f.m.clone(), 2.into(), 3.into()]);
+        vec![f.g.add(y, b), f.g.un(Un::Relu, heads)]
+    });
+    assert_eq!(fires(&added, "layout/split-label", &[]), 0);
+}
+
 #[test]
 fn only_floats_are_multiplied() {
     // A u32 tensor converted on the way: its conversion may run before the product, the tensor itself not.
