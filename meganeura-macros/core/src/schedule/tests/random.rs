@@ -7,7 +7,7 @@ use meganeura_shaders::schedule::{Operand, Schedule, Slot};
 use super::check::{check_meaning, compile, steps_of};
 use super::loops::copies;
 use crate::schedule::plan::lifetimes;
-use crate::testing::{POLICIES, random_graph, training};
+use crate::testing::{POLICIES, random_graph, reordered, training};
 
 #[test]
 fn schedules_of_random_graphs_mean_what_the_graphs_mean() {
@@ -17,6 +17,17 @@ fn schedules_of_random_graphs_mean_what_the_graphs_mean() {
         check_meaning(&graph, &dims, seed);
         for policy in POLICIES {
             check_meaning(&training(&graph, loss, policy), &dims, seed);
+        }
+    }
+}
+
+#[test]
+fn any_order_of_a_block_will_do() {
+    for seed in 5000..5020 {
+        let (graph, loss) = random_graph(seed);
+        let trained = training(&reordered(&graph, seed), loss, POLICIES[seed as usize % 3]);
+        for k in 0..2 {
+            check_meaning(&reordered(&trained, seed + k), &[1 + seed as i64 % 7, 1 + seed as i64 % 4], seed);
         }
     }
 }
