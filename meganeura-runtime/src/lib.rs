@@ -11,17 +11,37 @@ pub mod device;
 mod error;
 #[doc(hidden)]
 pub mod init;
+mod optimizer;
+mod parameters;
+mod pool;
 mod random;
+#[doc(hidden)]
+pub mod replay;
+mod schedule;
+mod session;
 #[doc(hidden)]
 pub mod storage;
 mod tensor;
+mod trainer;
 pub mod weights;
 
 pub use arguments::IntoArgument;
 pub use data::{Batch, Batches, DataLoader, Rows};
 pub use device::{Device, DeviceInfo, DeviceKind};
 pub use error::{Error, WeightProblem};
+pub use optimizer::{Adam, AdamW, Optimizer, Sgd};
+pub use schedule::Schedule;
 pub use tensor::{Element, Tensor};
+pub use trainer::{Gradients, Loss};
+pub use weights::WeightSource;
+
+/// What generated code needs.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::session::{AnyArgument, Entry, Model, Parameter, Session, argument, scalar};
+    pub use crate::trainer::Trainer;
+    pub use std::path::Path;
+}
 
 /// What every fallible call of this crate returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -24,7 +24,8 @@ const TRIES: i64 = 1 << 16;
 /// argument does not fit, a dimension is out of its bounds or cannot be known.
 pub fn solve(symbols: &Symbols, scalars: &[(&str, i64)], arguments: &[Wanted]) -> Result<Env> {
     let declared = symbols.declared();
-    let mut solver = Solver { symbols, values: vec![None; declared.len()], declared };
+    let values = declared.iter().map(|bounds| (bounds.low == bounds.high).then_some(bounds.low)).collect();
+    let mut solver = Solver { symbols, values, declared };
     for &(name, value) in scalars {
         let known = solver.declared.iter().position(|bounds| bounds.name == name);
         if let Some(index) = known {

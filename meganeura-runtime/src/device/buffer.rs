@@ -70,6 +70,11 @@ impl Buffer {
         Binding { buffer: self, offset }
     }
 
+    /// Whether this is the only handle: no other of the program, and none of a submission in flight.
+    pub(crate) fn is_unshared(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
+
     /// True for the first call of each recording.
     pub(super) fn mark(&self, recording: u64) -> bool {
         self.0.mark.swap(recording, Ordering::Relaxed) != recording

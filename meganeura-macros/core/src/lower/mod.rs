@@ -3,7 +3,7 @@
 //! In comes a graph whose nodes are reads, kernels, launches, movements of data and loops; out comes a [`Schedule`]
 //! with barriers and a memory plan. Whoever needs a value at a certain place (a carried slot, a row of a stack, an
 //! output) *aims* it there before its definition is lowered; what did not land is copied when the block ends
-//! ([`Lower::settle`]). Aims are hints, so every odd case has one answer: a copy.
+//! (`settle`). Aims are hints, so every odd case has one answer: a copy.
 
 mod carry;
 mod copy;

@@ -37,7 +37,8 @@ pub fn choose(lives: &[Life], conflicts: &Conflicts, samples: &[Vec<i64>], count
     for sizes in samples {
         for rank in RANKS {
             let order = orient(&first_fit(lives, conflicts, sizes, rank), conflicts);
-            let wastes = samples.iter().zip(&loads).map(|(sizes, load)| pile(&order, sizes).1 as f64 / *load as f64);
+            let wastes =
+                samples.iter().zip(&loads).map(|(sizes, load)| pile(&order, sizes, i64::MAX).1 as f64 / *load as f64);
             let wastes = wastes.collect();
             candidates.push((order, wastes));
         }

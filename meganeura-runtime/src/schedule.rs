@@ -1,0 +1,44 @@
+//! What a call runs, for people.
+
+use std::fmt;
+
+use meganeura_shaders::schedule as data;
+
+use crate::session::Entry;
+use crate::{Error, Result};
+
+/// The schedule of an entry: kernels, steps, bytes and operations. `Display` shows it with symbolic sizes.
+#[derive(Clone, Debug)]
+pub struct Schedule(data::Schedule);
+
+impl Schedule {
+    #[doc(hidden)]
+    pub fn read(entry: &Entry) -> Result<Schedule> {
+        let read = postcard::from_bytes(entry.schedule);
+        let fault = |error| Error::Kernel { kernel: entry.name.into(), problem: format!("cannot be read: {error}") };
+        read.map(Schedule).map_err(fault)
+    }
+
+    /// The table at given dimensions, in order of their declaration in the model.
+    pub fn at(&self, dimensions: &[i64]) -> Result<String> {
+        let env = self.0.symbols.bind(dimensions);
+        let env = env.map_err(|out| Error::Mismatch {
+            name: out.name.clone(),
+            expected: format!("a value in {}..={} step {}", out.low, out.high, out.step),
+            found: out.value.map_or_else(|| "none".into(), |value| value.to_string()),
+        })?;
+        Ok(self.0.table(&env).to_string())
+    }
+
+    /// The data.
+    #[doc(hidden)]
+    pub fn data(&self) -> &data::Schedule {
+        &self.0
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

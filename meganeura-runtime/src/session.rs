@@ -1,0 +1,379 @@
+//! A model on a device: its tensors, its entries as programs, and the calls that run them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use meganeura_shaders::prog::DType;
+use meganeura_shaders::schedule::{BufferKind, Model as ModelData, Role, Schedule};
+
+use crate::arguments::{Data, Given, IntoArgument, Wanted, solve};
+use crate::device::{Buffer, Device, Dispatch, Memory};
+use crate::init::Values;
+use crate::parameters::Parameters;
+use crate::pool::Pool;
+use crate::replay::{Call, Copy, GpuReplayer, Program, Recipe, Stretch, bytes};
+use crate::storage::{Arena, Kind};
+use crate::tensor::{Element, Tensor};
+use crate::weights::{self, Expected, Rules, WeightSource, Weights};
+use crate::{Error, Result};
+
+/// A model's tensors, as `model!` emits them.
+pub struct Model {
+    /// A `schedule::Model`, encoded.
+    pub bytes: &'static [u8],
+}
+
+/// An entry, as `model!` emits it.
+pub struct Entry {
+    /// Unique in its model.
+    pub name: &'static str,
+    /// A `schedule::Schedule`, encoded.
+    pub schedule: &'static [u8],
+    /// The shader texts that it names.
+    pub texts: &'static [&'static str],
+}
+
+/// A parameter, or an array of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// The dotted path; `{}` stands for each index of an array of layers.
+    pub name: &'static str,
+    /// Sizes; first one axis for each `{}`.
+    pub shape: &'static [usize],
+    /// Whether training changes it.
+    pub trained: bool,
+}
+
+/// An argument of a call, of any element type.
+pub struct AnyArgument<'a> {
+    element: &'static str,
+    given: Given,
+    data: AnyData<'a>,
+}
+
+enum AnyData<'a> {
+    Host(&'a [u8]),
+    Word([u8; 4]),
+    Device(&'a Device, &'a Buffer),
+}
+
+impl<'a> AnyArgument<'a> {
+    /// Values of any shape, for whoever knows it only at run time; `element` is the type's name in the language.
+    pub fn of_shape(element: &'static str, shape: Vec<usize>, bytes: &'a [u8]) -> AnyArgument<'a> {
+        AnyArgument { element, given: Given::Shape(shape), data: AnyData::Host(bytes) }
+    }
+
+    fn host(&self) -> Option<&[u8]> {
+        match &self.data {
+            AnyData::Host(bytes) => Some(bytes),
+            AnyData::Word(bytes) => Some(bytes),
+            AnyData::Device(..) => None,
+        }
+    }
+}
+
+/// A tensor argument.
+pub fn argument<'a, T: Element>(value: impl IntoArgument<'a, T>) -> Result<AnyArgument<'a>> {
+    let argument = value.into_argument()?;
+    let data = match argument.data {
+        Data::Host(values) => AnyData::Host(bytemuck::cast_slice(values)),
+        Data::Device(tensor) => AnyData::Device(tensor.device(), tensor.buffer()),
+    };
+    Ok(AnyArgument { element: T::NAME, given: argument.given, data })
+}
+
+/// A scalar argument.
+pub fn scalar<T: Element>(value: T) -> AnyArgument<'static> {
+    let mut word = [0; 4];
+    word.copy_from_slice(bytemuck::bytes_of(&value));
+    AnyArgument { element: T::NAME, given: Given::Shape(vec![]), data: AnyData::Word(word) }
+}
+
+/// A result of a call, of any element type.
+#[derive(Clone)]
+pub struct AnyTensor {
+    device: Device,
+    buffer: Buffer,
+    shape: Vec<usize>,
+    dtype: DType,
+}
+
+impl AnyTensor {
+    /// As a tensor of its element type.
+    pub(crate) fn into_tensor<T: Element>(self) -> Result<Tensor<T>> {
+        if self.dtype.to_string() == T::NAME {
+            return Ok(Tensor::of_buffer(&self.device, self.buffer, &self.shape));
+        }
+        let problem = format!("expected a result of {}, found {}", T::NAME, self.dtype);
+        Err(Error::Kernel { kernel: "result".into(), problem })
+    }
+}
+
+/// A model on a device.
+pub struct Session {
+    device: Device,
+    model: Arc<ModelData>,
+    parameters: Parameters,
+    programs: BTreeMap<&'static str, Program>,
+    pool: Pool,
+    /// One arena serves all entries, since calls run one after the other.
+    arena: Arena,
+}
+
+impl Session {
+    /// A model whose parameters follow from a seed.
+    pub fn new(device: &Device, model: &Model, seed: u64) -> Result<Session> {
+        let session = Session::empty(device, model)?;
+        for (k, tensor) in session.model.tensors.iter().enumerate() {
+            let shape = sizes(tensor.one());
+            let mut values = vec![0.0; shape.iter().product()];
+            for (row, name) in tensor.names().iter().enumerate() {
+                Values::new(&tensor.init, seed, name, &shape)?.fill(0, &mut values);
+                session.write(k, row, &values)?;
+            }
+        }
+        Ok(session)
+    }
+
+    /// A model with the parameters of a file.
+    pub fn load(device: &Device, model: &Model, source: WeightSource<'_>) -> Result<Session> {
+        let session = Session::empty(device, model)?;
+        let expected: Vec<Expected> = session.rows().map(|(_, _, name, shape)| Expected { name, shape }).collect();
+        let weights = Weights::open(source, &expected, &Rules::default())?;
+        for (index, (k, row, name, shape)) in session.rows().enumerate() {
+            let mut values = vec![0.0; shape.iter().product()];
+            if !weights.read(index, 0, &mut values) {
+                return Err(Error::Kernel { kernel: name, problem: "checked weights cannot be read".into() });
+            }
+            session.write(k, row, &values)?;
+        }
+        Ok(session)
+    }
+
+    fn empty(device: &Device, model: &Model) -> Result<Session> {
+        let read = postcard::from_bytes(model.bytes);
+        let fault = |error| Error::Kernel { kernel: "model".into(), problem: format!("cannot be read: {error}") };
+        let model: Arc<ModelData> = Arc::new(read.map_err(fault)?);
+        let parameters = Parameters::new(device, Kind::Parameters, &model.tensors, &vec![true; model.tensors.len()])?;
+        let (programs, pool) = Default::default();
+        Ok(Session { device: device.clone(), model, parameters, programs, pool, arena: Arena::new(device) })
+    }
+
+    /// Sets one row of a tensor of the model, by their numbers.
+    pub fn write(&self, tensor: usize, row: usize, values: &[f32]) -> Result<()> {
+        self.parameters.write(&self.device, tensor, row, values)
+    }
+
+    /// Tensor, row, name and shape of every tensor, arrays written out.
+    fn rows(&self) -> impl Iterator<Item = (usize, usize, String, Vec<usize>)> {
+        self.model.tensors.iter().enumerate().flat_map(|(k, tensor)| {
+            let names = tensor.names().into_iter().enumerate();
+            names.map(move |(row, name)| (k, row, name, sizes(tensor.one())))
+        })
+    }
+
+    /// Writes all parameters to a file.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let rows: Vec<_> = self.rows().collect();
+        let entry = |(_, _, name, shape): &(usize, usize, String, Vec<usize>)| weights::Entry {
+            name: name.clone(),
+            shape: shape.clone(),
+        };
+        let entries: Vec<weights::Entry> = rows.iter().map(entry).collect();
+        weights::save(path, &entries, |index, first, values| {
+            let (k, row, ..) = rows[index];
+            self.parameters.read(&self.device, k, row, first, values)
+        })
+    }
+
+    /// Runs an entry.
+    pub fn call<R: FromResults>(&mut self, entry: &'static Entry, arguments: &[AnyArgument<'_>]) -> Result<R> {
+        R::from_results(self.run(entry, arguments, None, &[])?)
+    }
+
+    /// Runs an entry, its gradients into the given memory, and `then` behind it.
+    pub(crate) fn run(
+        &mut self,
+        entry: &'static Entry,
+        arguments: &[AnyArgument<'_>],
+        gradients: Option<&Parameters>,
+        then: &[Dispatch<'_>],
+    ) -> Result<Vec<AnyTensor>> {
+        let program = self.program(entry)?;
+        let recipe = prepare(program, arguments)?;
+        check(program.schedule(), &recipe, arguments)?;
+        self.arena.reserve(recipe.arena.bytes.unsigned_abs())?;
+        let Some(program) = self.programs.get(entry.name) else { unreachable!("opened above") };
+        let schedule = program.schedule();
+
+        // Memory of arguments and results; arguments of the program come in through copies.
+        let (mut own, mut copies) = (vec![None; schedule.buffers.len()], vec![]);
+        for (id, buffer) in schedule.buffers.iter().enumerate() {
+            let size = bytes(schedule, id, &recipe.env);
+            let new =
+                |pool: &mut Pool| pool.take(&self.device, &format!("`{}` of `{}`", buffer.name, schedule.name), size);
+            own[id] = match buffer.kind {
+                BufferKind::Argument(k) => Some(match &arguments[k].data {
+                    AnyData::Device(device, buffer) => {
+                        same_device(&self.device, device, &schedule.arguments[k].name)?;
+                        (*buffer).clone()
+                    }
+                    _ => {
+                        let to = new(&mut self.pool)?;
+                        copies.extend(upload(&self.device, arguments[k].host().unwrap_or_default(), &to)?);
+                        to
+                    }
+                }),
+                BufferKind::Output(k) if !is_gradient(&schedule.outputs[k].role) => Some(new(&mut self.pool)?),
+                _ => None,
+            };
+        }
+        let fault =
+            |what: &str| Error::Kernel { kernel: schedule.name.clone(), problem: format!("{what} has no memory") };
+        let locate = |id: usize, offset: u64| {
+            if let Some(buffer) = &own[id] {
+                return Ok(Stretch { buffer: buffer.clone(), offset });
+            }
+            let binding = match schedule.buffers[id].kind {
+                BufferKind::Arena { .. } => {
+                    recipe.arena.offsets.get(&id).map(|start| self.arena.at(start.unsigned_abs() + offset))
+                }
+                BufferKind::Tensor(k) => self.parameters.at(k, offset),
+                BufferKind::Output(k) => match (&schedule.outputs[k].role, gradients) {
+                    (Role::Gradient(tensor), Some(gradients)) => gradients.at(*tensor, offset),
+                    _ => None,
+                },
+                BufferKind::Argument(_) => None,
+            };
+            let binding = binding.ok_or_else(|| fault(&schedule.buffers[id].name))?;
+            Ok(Stretch { buffer: binding.buffer.clone(), offset: binding.offset })
+        };
+        program.replay(&recipe, &Call { locate: &locate, copies: &copies, then })?;
+        let mut results = vec![];
+        for (k, output) in schedule.outputs.iter().enumerate().filter(|(_, output)| !is_gradient(&output.role)) {
+            let id = schedule.buffers.iter().position(|buffer| buffer.kind == BufferKind::Output(k));
+            let buffer = id.and_then(|id| own[id].clone()).ok_or_else(|| fault(&output.name))?;
+            let shape = sizes(&recipe.env.shape(&output.shape));
+            results.push(AnyTensor { device: self.device.clone(), buffer, shape, dtype: output.dtype });
+        }
+        Ok(results)
+    }
+
+    pub(crate) fn program(&mut self, entry: &'static Entry) -> Result<&mut Program> {
+        if !self.programs.contains_key(entry.name) {
+            let device = self.device.clone();
+            let open = |schedule: &Schedule| -> Result<Box<dyn crate::replay::Replayer>> {
+                Ok(Box::new(GpuReplayer::new(&device, schedule, entry.texts)?))
+            };
+            self.programs.insert(entry.name, Program::open(entry.schedule, open)?);
+        }
+        let Some(program) = self.programs.get_mut(entry.name) else { unreachable!("inserted above") };
+        Ok(program)
+    }
+
+    pub(crate) fn device(&self) -> &Device {
+        &self.device
+    }
+
+    pub(crate) fn model(&self) -> &Arc<ModelData> {
+        &self.model
+    }
+
+    pub(crate) fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+}
+
+/// Sizes as the public interface has them.
+pub(crate) fn sizes(shape: &[i64]) -> Vec<usize> {
+    shape.iter().map(|size| size.unsigned_abs() as usize).collect()
+}
+
+fn is_gradient(role: &Role) -> bool {
+    matches!(role, Role::Gradient(_))
+}
+
+/// The dimensions of the call, and what runs at them.
+fn prepare(program: &mut Program, arguments: &[AnyArgument<'_>]) -> Result<Arc<Recipe>> {
+    let schedule = program.schedule();
+    let stated = schedule.arguments.iter().zip(arguments);
+    let wanted =
+        stated.map(|(stated, argument)| Wanted { name: &stated.name, shape: &stated.shape, given: &argument.given });
+    let env = solve(&schedule.symbols, &[], &wanted.collect::<Vec<_>>())?;
+    program.recipe(env)
+}
+
+/// Everything about the arguments that their sizes do not show.
+fn check(schedule: &Schedule, recipe: &Recipe, arguments: &[AnyArgument<'_>]) -> Result<()> {
+    for (stated, argument) in schedule.arguments.iter().zip(arguments) {
+        let fault = |expected: String, found: String| Error::Mismatch { name: stated.name.clone(), expected, found };
+        if argument.element != stated.dtype.to_string() {
+            return Err(fault(format!("elements of {}", stated.dtype), argument.element.to_string()));
+        }
+        let Some(below) = stated.below.as_ref().map(|dim| dim.eval(&recipe.env)) else { continue };
+        let ids: Vec<u32> = match &argument.data {
+            AnyData::Device(device, buffer) => {
+                let count = recipe.env.shape(&stated.shape).iter().product::<i64>().unsigned_abs() as usize;
+                Tensor::of_buffer(device, (*buffer).clone(), &[count]).to_vec()?
+            }
+            // The program's slice may be of u32 already, but bytes promise no alignment.
+            _ => {
+                let words = argument.host().unwrap_or_default().chunks_exact(4);
+                words.map(bytemuck::pod_read_unaligned).collect()
+            }
+        };
+        if let Some(at) = ids.iter().position(|id| i64::from(*id) >= below) {
+            return Err(fault(format!("values below {below}"), format!("{} at index {at}", ids[at])));
+        }
+    }
+    Ok(())
+}
+
+fn same_device(expected: &Device, found: &Device, what: &str) -> Result<()> {
+    if expected.is_same(found) {
+        return Ok(());
+    }
+    Err(Error::OtherDevice { what: format!("`{what}`"), expected: expected.to_string(), found: found.to_string() })
+}
+
+/// A copy of the program's values, through memory that the submission holds.
+fn upload(device: &Device, data: &[u8], to: &Buffer) -> Result<Option<Copy>> {
+    if data.is_empty() {
+        return Ok(None);
+    }
+    let mut host = device.host_buffer(Memory::Upload, data.len() as u64)?;
+    host.write(0, data)?;
+    let from = Stretch { buffer: host.buffer().clone(), offset: 0 };
+    Ok(Some(Copy { from, to: Stretch { buffer: to.clone(), offset: 0 }, bytes: data.len() as u64 }))
+}
+
+/// What a call gives: a tensor, or a tuple of them.
+pub trait FromResults: Sized {
+    /// From the results in order.
+    fn from_results(results: Vec<AnyTensor>) -> Result<Self>;
+}
+
+pub(crate) fn next<T: Element>(results: &mut std::vec::IntoIter<AnyTensor>) -> Result<Tensor<T>> {
+    let fault = || Error::Kernel { kernel: "result".into(), problem: "the schedule has too few results".into() };
+    results.next().ok_or_else(fault)?.into_tensor()
+}
+
+impl<T: Element> FromResults for Tensor<T> {
+    fn from_results(results: Vec<AnyTensor>) -> Result<Self> {
+        next(&mut results.into_iter())
+    }
+}
+
+macro_rules! tuples {
+    ($($($T:ident)+;)+) => { $(
+        impl<$($T: Element),+> FromResults for ($(Tensor<$T>,)+) {
+            fn from_results(results: Vec<AnyTensor>) -> Result<Self> {
+                let mut results = results.into_iter();
+                Ok(($(next::<$T>(&mut results)?,)+))
+            }
+        }
+    )+ };
+}
+
+tuples! { A B; A B C; A B C D; A B C D E; A B C D E F; }

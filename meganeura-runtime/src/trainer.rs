@@ -1,0 +1,165 @@
+//! Training: forward, backward and update in one submission.
+
+use meganeura_shaders::schedule::{ELEMENT, Role};
+use meganeura_shaders::update::ELEMENTS_PER_GROUP;
+
+use crate::device::{Binding, Dispatch, Pipeline};
+use crate::optimizer::Optimizer;
+use crate::parameters::{Parameters, Run};
+use crate::session::{AnyArgument, AnyTensor, Entry, Session, next, sizes};
+use crate::storage::Kind;
+use crate::tensor::Tensor;
+use crate::{Error, Result};
+
+/// What training keeps beside a model.
+pub struct Trainer {
+    entry: &'static Entry,
+    optimizer: Optimizer,
+    pipeline: Pipeline,
+    /// Which tensors get a gradient.
+    trained: Vec<bool>,
+    gradients: Parameters,
+    moments: Vec<Parameters>,
+    runs: Vec<Run>,
+    steps: u32,
+}
+
+/// The loss of a step; the value is waited for when it is asked for.
+#[derive(Clone, Debug)]
+pub struct Loss {
+    value: Tensor<f32>,
+}
+
+impl Loss {
+    /// Waits for the step and gives its loss.
+    pub fn get(&self) -> Result<f32> {
+        let mut value = [0.0];
+        self.value.read(&mut value)?;
+        Ok(value[0])
+    }
+
+    /// The loss on the device, of shape `[]`.
+    pub fn tensor(&self) -> &Tensor<f32> {
+        &self.value
+    }
+}
+
+/// A parameter's name and shape, and its gradient row by row.
+type Gradient = (String, Vec<usize>, Vec<f32>);
+
+/// Gradients by the names of the parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gradients {
+    loss: f32,
+    tensors: Vec<Gradient>,
+}
+
+impl Gradients {
+    /// The loss that they belong to.
+    pub fn loss(&self) -> f32 {
+        self.loss
+    }
+
+    /// The gradient of a parameter, row by row; none if it is not trained.
+    pub fn get(&self, name: &str) -> Option<&[f32]> {
+        self.tensors.iter().find(|(known, ..)| known == name).map(|(_, _, values)| values.as_slice())
+    }
+
+    /// Name, shape and values of each, in order of declaration.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[usize], &[f32])> {
+        self.tensors.iter().map(|(name, shape, values)| (name.as_str(), shape.as_slice(), values.as_slice()))
+    }
+}
+
+impl Trainer {
+    /// Training of a model with an optimizer.
+    pub fn new(session: &mut Session, entry: &'static Entry, optimizer: Optimizer) -> Result<Trainer> {
+        optimizer.check()?;
+        let (device, model) = (session.device().clone(), session.model().clone());
+        let mut trained = vec![false; model.tensors.len()];
+        for output in &session.program(entry)?.schedule().outputs {
+            if let Role::Gradient(tensor) = output.role {
+                trained[tensor] = true;
+            }
+        }
+        let memory = |kind| Parameters::new(&device, kind, &model.tensors, &trained);
+        let gradients = memory(Kind::Gradients)?;
+        let moments = (0..optimizer.moments()).map(|_| memory(Kind::Moments)).collect::<Result<Vec<_>>>()?;
+        let runs = session.parameters().runs(&gradients);
+        let pipeline = device.pipeline("optimizer", optimizer.update().text)?;
+        Ok(Trainer { entry, optimizer, pipeline, trained, gradients, moments, runs, steps: 0 })
+    }
+
+    /// The optimizer, to change its rates.
+    pub fn optimizer(&mut self) -> &mut Optimizer {
+        &mut self.optimizer
+    }
+
+    /// One step.
+    pub fn step(&mut self, session: &mut Session, arguments: &[AnyArgument<'_>]) -> Result<Loss> {
+        self.optimizer.check()?;
+        let most = u64::from(u32::MAX);
+        let limit = || Error::Limit { what: "training".into(), limit: "steps", allowed: most, found: most + 1 };
+        let step = self.steps.checked_add(1).ok_or_else(limit)?;
+        // Handles of their own, since running the entry needs the session.
+        let launches: Vec<Launch> =
+            self.runs.iter().map(|run| self.launch(session, run, step)).collect::<Result<_>>()?;
+        let bindings: Vec<Vec<Binding<'_>>> = launches.iter().map(Launch::bindings).collect();
+        let then = launches.iter().zip(&bindings).enumerate().map(|(k, (launch, buffers))| Dispatch {
+            pipeline: &self.pipeline,
+            buffers,
+            words: &launch.words,
+            grid: launch.grid,
+            barrier: k == 0,
+        });
+        let then: Vec<Dispatch<'_>> = then.collect();
+        let results = session.run(self.entry, arguments, Some(&self.gradients), &then)?;
+        self.steps = step;
+        loss(results)
+    }
+
+    /// The gradients without an update.
+    pub fn gradients(&mut self, session: &mut Session, arguments: &[AnyArgument<'_>]) -> Result<Gradients> {
+        let loss = loss(session.run(self.entry, arguments, Some(&self.gradients), &[])?)?.get()?;
+        let mut tensors = vec![];
+        for (k, tensor) in session.model().tensors.iter().enumerate().filter(|(k, _)| self.trained[*k]) {
+            let shape = sizes(tensor.one());
+            for (row, name) in tensor.names().into_iter().enumerate() {
+                let mut values = vec![0.0; shape.iter().product()];
+                self.gradients.read(session.device(), k, row, 0, &mut values)?;
+                tensors.push((name, shape.clone(), values));
+            }
+        }
+        Ok(Gradients { loss, tensors })
+    }
+
+    fn launch(&self, session: &Session, run: &Run, step: u32) -> Result<Launch> {
+        let [own, trained] = run.starts;
+        let kept = [&self.gradients].into_iter().chain(&self.moments).map(|memory| memory.spot(trained));
+        let places = [session.parameters().spot(own)].into_iter().chain(kept);
+        let elements = run.bytes / ELEMENT.unsigned_abs();
+        let groups = elements.div_ceil(ELEMENTS_PER_GROUP);
+        Ok(Launch {
+            places: places.map(|place| (place.buffer.clone(), place.offset)).collect(),
+            words: self.optimizer.words(groups as u32, elements as u32, step),
+            grid: session.device().limits().grid("the optimizer", groups)?,
+        })
+    }
+}
+
+/// One dispatch of the optimizer.
+struct Launch {
+    places: Vec<(crate::device::Buffer, u64)>,
+    words: Vec<u32>,
+    grid: [u32; 3],
+}
+
+impl Launch {
+    fn bindings(&self) -> Vec<Binding<'_>> {
+        self.places.iter().map(|(buffer, offset)| buffer.at(*offset)).collect()
+    }
+}
+
+fn loss(results: Vec<AnyTensor>) -> Result<Loss> {
+    Ok(Loss { value: next(&mut results.into_iter())? })
+}
