@@ -1,1 +1,28 @@
-//! The facade.
+//! Neural networks that are compiled while your crate compiles.
+//!
+//! [`model!`] takes layers and models in a small language, checks every shape, differentiates, searches for the best
+//! fusion with equality saturation, and leaves a static schedule of kernels with specialised shaders in your program.
+//! The runtime replays that schedule on any GPU with Vulkan or Metal: nothing is planned or compiled when the program
+//! starts.
+#![doc = ""]
+#![doc = include_str!("../docs/first-model.md")]
+
+pub use meganeura_runtime::{
+    Adam, AdamW, Batch, DataLoader, Device, DeviceInfo, DeviceKind, Error, Gradients, IntoArgument, Loss, Optimizer,
+    Result, Schedule, Sgd, Tensor, WeightProblem, WeightSource,
+};
+
+/// Layers and models in meganeura's language; item position, braces.
+///
+/// The language is described in `docs/language.md` of the repository.
+#[macro_export]
+macro_rules! model {
+    ($($tokens:tt)*) => { $crate::__private::__model! { [$crate] $($tokens)* } };
+}
+
+/// What generated code needs; not for use by hand.
+#[doc(hidden)]
+pub mod __private {
+    pub use meganeura_macros::__model;
+    pub use meganeura_runtime::__private as v1;
+}

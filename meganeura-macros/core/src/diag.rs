@@ -359,3 +359,16 @@ pub(crate) fn number_too_large() -> String {
 pub(crate) fn not_a_value(literal: &str) -> String {
     format!("expected a number or a value, found `{literal}`")
 }
+
+// The compiler itself
+
+pub(crate) fn no_derivative(reason: &str) -> String {
+    format!("a loss needs a derivative that does not exist: {reason}")
+}
+
+pub(crate) fn fault(model: &str, stage: &str, problem: &str) -> String {
+    format!(
+        "meganeura has a fault: `{model}` cannot be compiled, as found after `{stage}`\n{problem}\n\
+         please report it with the text of the model"
+    )
+}

@@ -3,6 +3,7 @@
 pub mod autodiff;
 pub mod diag;
 pub mod egraph;
+pub mod emit;
 pub mod errors;
 pub mod interp;
 pub mod ir;
@@ -10,6 +11,7 @@ pub mod lower;
 pub mod nearest;
 pub mod normalise;
 pub mod ops;
+pub mod pipeline;
 pub mod prune;
 pub mod resolve;
 pub mod schedule;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::region::{Region, Stretch, regions, tensors};
 use super::saturate::Limit;
-use super::solve::{Memo, Solved, What};
+use super::solve::{Memo, Solved, Step, What};
 use crate::ir::{BlockId, Graph, Node, NodeId, Origin, Output, ROOT, ValueId};
 use crate::ops::Op;
 
@@ -91,7 +91,7 @@ impl Writer<'_> {
             outputs.push(match &step.what {
                 What::Leaf(k) => vec![self.moved[&region.leaves[*k]]],
                 What::Op(op) => {
-                    self.to.origin = self.origin(region, &step.sources, &step.rules);
+                    self.to.origin = self.origin(region, solved, step);
                     let inputs: Vec<ValueId> = step.args.iter().map(|(step, output)| outputs[*step][*output]).collect();
                     let made = self.to.push(op.clone(), &inputs, step.types.clone());
                     self.to.node(made).outputs.clone()
@@ -103,15 +103,47 @@ impl Writer<'_> {
         }
     }
 
-    /// That of the value that a step computes, of several that of the first.
-    fn origin(&self, region: &Region, sources: &[usize], rules: &[&'static str]) -> Origin {
+    /// That of the value that a step computes, of several that of the first, with the label of all that it computes.
+    fn origin(&self, region: &Region, solved: &Solved, step: &Step) -> Origin {
         let of = |source: &usize| self.from.def(region.sources[*source]).map(|(node, _)| node.origin.clone());
-        let origins: Vec<Origin> = sources.iter().filter_map(of).collect();
-        let mut labels: Vec<&str> = origins.iter().map(|origin| origin.what.as_str()).collect();
-        labels.dedup();
-        let what = labels.join(" | ");
-        let rules = rules.iter().map(ToString::to_string).collect();
-        Origin { what, rules, ..origins.into_iter().next().unwrap_or_default() }
+        let first = step.sources.iter().find_map(of).unwrap_or_default();
+        let rules = step.rules.iter().map(ToString::to_string).collect();
+        Origin { what: self.label(region, solved, step), rules, ..first }
+    }
+
+    /// What the values are called that a step computes on the way from its arguments, in the order of the data.
+    fn label(&self, region: &Region, solved: &Solved, step: &Step) -> String {
+        // A member of a launch that the graph never named has no value to stop at.
+        let argument = |(number, output): &(usize, usize)| {
+            let Step { what, sources, .. } = &solved.steps[*number];
+            match what {
+                What::Leaf(leaf) => region.leaves.get(*leaf).copied(),
+                What::Op(_) => region.sources.get(*sources.get(*output)?).copied(),
+            }
+        };
+        let mut seen: BTreeSet<ValueId> = step.args.iter().filter_map(argument).collect();
+        let mut labels = vec![];
+        for source in &step.sources {
+            let value = region.sources[*source];
+            seen.remove(&value);
+            self.name_all(value, &mut seen, &mut labels);
+        }
+        labels.join(" · ")
+    }
+
+    fn name_all<'s>(&'s self, value: ValueId, seen: &mut BTreeSet<ValueId>, labels: &mut Vec<&'s str>) {
+        let Some((node, _)) = self.from.def(value).filter(|_| seen.insert(value)) else { return };
+        node.inputs.iter().for_each(|input| self.name_all(*input, seen, labels));
+        let silent =
+            node.op.is_view() || matches!(node.op, Op::Read(_) | Op::Repeat(_) | Op::Transpose(_) | Op::Broadcast(_));
+        let label = match node.origin.what.as_str() {
+            "contract" => "@",
+            "rows" | "constant" | "size" | "index" | "cast" => return,
+            what => what,
+        };
+        if !silent && labels.last() != Some(&label) {
+            labels.push(label);
+        }
     }
 
     fn repeat(&mut self, id: NodeId) -> Result<(), Limit> {

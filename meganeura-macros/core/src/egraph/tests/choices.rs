@@ -107,7 +107,10 @@ fn a_kernel_knows_the_value_that_it_computes_and_the_rules_that_made_it() {
         fused.nodes.iter().filter(|n| matches!(n.op, ops::Op::Kernel(_))).map(|n| &n.origin).collect();
     assert_eq!(kernels.len(), 1);
     let origin = kernels[0];
-    assert_eq!((origin.path.as_str(), origin.statement, origin.what.as_str()), ("net.head", 3, "silu"));
+    assert_eq!(
+        (origin.path.as_str(), origin.statement, origin.what.as_str()),
+        ("net.head", 3, "rms_norm · * · @ · silu")
+    );
     assert_eq!(origin.rules, ["fuse/epilogue", "fuse/prologue-a", "algebra/row-scale"]);
 }
 

@@ -1,0 +1,162 @@
+//! The compiler on one screen: tokens of one `model!` in, tokens or errors out.
+//!
+//! [`declare`] takes what the text alone shows, [`compile`] what one model's values cause; errors are gathered in one
+//! sink and come out together. After the last gate nothing that a user writes can fail. A verifier follows each stage;
+//! what it finds is a fault of this compiler and says so.
+
+use std::fmt::Display;
+
+use meganeura_shaders::generate::{Texts, validate, variants};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use quote::quote;
+
+use crate::autodiff::{Policy, differentiate};
+use crate::egraph::{self, Memo};
+use crate::emit::{self, Compiled, CompiledEntry, Scheduled};
+use crate::errors::Errors;
+use crate::ir::Graph;
+use crate::lower::{lower, plain};
+use crate::normalise::normalise;
+use crate::prune::prune;
+use crate::resolve::{self, Items, Resolved};
+use crate::syntax::{self, Item, ItemKind, Source};
+use crate::{diag, schedule};
+
+/// What `model!` becomes, and what was asked to be shown.
+pub struct Expansion {
+    /// The tokens.
+    pub tokens: TokenStream,
+    /// Texts of stages, for the terminal.
+    pub dumps: Vec<String>,
+}
+
+/// Expands `[$crate] items..`; `wanted` lists the stages to show: graph, egraph, schedule, wgsl.
+pub fn expand(tokens: TokenStream, wanted: &str) -> Expansion {
+    let (facade, text) = facade(tokens);
+    let mut errors = Errors::new();
+    let mut dumps = Dumps { wanted: wanted.split(',').map(str::trim).collect(), texts: vec![] };
+    let source = declare(text, &mut errors);
+    let models = source.items.iter().filter(|item| item.kind == ItemKind::Model);
+    let models = models.map(|item| {
+        let compiled = compile(item, &source, &mut errors, &mut dumps);
+        emit::model(&facade, item, compiled.as_ref())
+    });
+    let models: TokenStream = models.collect();
+    let errors = errors.to_compile_errors();
+    Expansion { tokens: quote!(#models #errors), dumps: dumps.texts }
+}
+
+/// Parses one invocation and reports what its text shows: form, names, arity, cycles.
+pub fn declare(tokens: TokenStream, errors: &mut Errors) -> Source {
+    let source = syntax::parse(tokens, errors);
+    resolve::declare(&source, &Items::new(&source), errors);
+    source
+}
+
+/// One model: resolve, differentiate, and every entry to its schedule; nothing if it has mistakes.
+pub fn compile(item: &Item, source: &Source, errors: &mut Errors, dumps: &mut Dumps<'_>) -> Option<Compiled> {
+    let before = errors.count();
+    let resolved = resolve::resolve_model(item, &Items::new(source), errors)?;
+    let trained = trained(&resolved, errors);
+    if errors.count() > before || item.broken {
+        return None;
+    }
+    let mut memo = Memo::default();
+    let entries = resolved.entries.iter().zip(trained).map(|(entry, trained)| {
+        let call = scheduled(&entry.graph, &entry.name, &mut memo, dumps)?;
+        let train = trained.map(|graph| scheduled(&graph, &format!("{}, training", entry.name), &mut memo, dumps));
+        Ok(CompiledEntry { name: entry.name.clone(), call, train: train.transpose()? })
+    });
+    match entries.collect::<Result<_, Fault>>() {
+        Ok(entries) => Some(Compiled { model: resolved.model, entries }),
+        Err(Fault { stage, message }) => {
+            errors.push(item.name.span, diag::fault(&item.name.name, stage, &message));
+            None
+        }
+    }
+}
+
+/// The graph of a training step for each entry that is a loss.
+fn trained(resolved: &Resolved, errors: &mut Errors) -> Vec<Option<Graph>> {
+    let each = resolved.entries.iter().map(|entry| {
+        let loss = entry.train.as_ref().and_then(|_| entry.graph.outputs.first())?.value;
+        let absent = match differentiate(&entry.graph, loss, Policy::Contractions) {
+            Ok(graph) => return Some(graph),
+            Err(absent) => absent,
+        };
+        for absent in absent {
+            let span = absent.origin.span.and_then(|id| resolved.spans.get(id.index())).copied();
+            errors.push(span.unwrap_or(entry.span), diag::no_derivative(&absent.reason));
+        }
+        None
+    });
+    each.collect()
+}
+
+/// A graph to its schedule: prune, normalise, saturate and extract, lower with barriers and memory plan.
+pub fn scheduled(graph: &Graph, name: &str, memo: &mut Memo, dumps: &mut Dumps<'_>) -> Result<Scheduled, Fault> {
+    let mut graph = graph.clone();
+    prune(&mut graph);
+    let graph = stage("prune", graph, Graph::verify)?;
+    dumps.show("graph", name, || graph.to_string());
+    let normal = stage("normalise", normalise(&graph), Graph::verify)?;
+    dumps.show("egraph", name, || egraph::dump(&graph).unwrap_or_else(|limit| limit.to_string()));
+    let chosen = egraph::choose(&normal, memo).map_err(|limit| Fault::new("saturate", limit))?;
+    let chosen = stage("extract", chosen, Graph::verify)?;
+    let mut texts = Texts::default();
+    let mut ways = |members: &[_], symbols: &mut _| variants(members, symbols, &mut texts).map_err(|e| e.to_string());
+    let mut schedule = lower(&chosen, name, &mut ways).map_err(|error| Fault::new("lower", error))?;
+    schedule.unfused = plain::steps(&graph);
+    let schedule = stage("schedule", schedule, schedule::verify::verify)?;
+    dumps.show("schedule", name, || schedule.to_string());
+    for text in texts.list() {
+        dumps.show("wgsl", name, || text.clone());
+        validate(text).map_err(|error| Fault::new("generate", format!("{error}\n{text}")))?;
+    }
+    Ok(Scheduled { schedule, texts: texts.list().to_vec() })
+}
+
+/// A stage's result, once its verifier has seen it.
+fn stage<T>(name: &'static str, made: T, verify: impl FnOnce(&T) -> Result<(), String>) -> Result<T, Fault> {
+    verify(&made).map_err(|problem| Fault::new(name, problem))?;
+    Ok(made)
+}
+
+/// A fault of this compiler.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// After which stage it was found.
+    pub stage: &'static str,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl Fault {
+    fn new(stage: &'static str, message: impl Display) -> Fault {
+        Fault { stage, message: message.to_string() }
+    }
+}
+
+/// Texts of the stages that were asked for.
+#[derive(Default)]
+pub struct Dumps<'a> {
+    wanted: Vec<&'a str>,
+    texts: Vec<String>,
+}
+
+impl Dumps<'_> {
+    fn show(&mut self, stage: &str, entry: &str, text: impl FnOnce() -> String) {
+        if self.wanted.contains(&stage) {
+            self.texts.push(format!("── {stage} of {entry}\n{}", text()));
+        }
+    }
+}
+
+/// The path of the facade in front, and the rest.
+fn facade(tokens: TokenStream) -> (TokenStream, TokenStream) {
+    let mut tokens = tokens.into_iter();
+    match tokens.next() {
+        Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Bracket => (group.stream(), tokens.collect()),
+        first => (quote!(::meganeura), first.into_iter().chain(tokens).collect()),
+    }
+}
