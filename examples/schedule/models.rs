@@ -1,0 +1,88 @@
+//! The models that can be shown.
+
+use meganeura::{Error, Schedule, model};
+
+model! {
+    /// Normalise, widen with a gate, come back, add.
+    layer Block<dim, ffn> {
+        norm: RmsNorm<dim>,
+        gate: Linear<dim, ffn, bias = false>,
+        up:   Linear<dim, ffn, bias = false>,
+        down: Linear<ffn, dim, bias = false>,
+
+        fn forward(x: f32[.., dim]) -> f32[.., dim] {
+            let h = norm(x);
+            x + down(silu(gate(h)) * up(h))
+        }
+    }
+
+    /// A deep pre-norm classifier: what the residual stream of a language model looks like.
+    pub model PreNormMlp<dim = 256, ffn = 512, depth = 8, classes = 10, batch in 1..=4096> {
+        embed: Linear<64, dim>,
+        blocks: [Block<dim, ffn>; depth],
+        norm: RmsNorm<dim>,
+        head: Linear<dim, classes>,
+
+        /// Class scores.
+        pub fn logits(x: f32[batch, 64]) -> f32[batch, classes] {
+            let mut h = embed(x);
+            for block in blocks { h = block(h); }
+            head(norm(h))
+        }
+
+        /// The loss.
+        #[train]
+        pub fn loss(x: f32[batch, 64], label: u32[batch]) -> f32 {
+            cross_entropy(logits(x), label)
+        }
+    }
+
+    /// 784 → 128 → 10 classifier.
+    pub model Mlp<hidden = 128, batch in 1..=256> {
+        fc1: Linear<784, hidden>,
+        fc2: Linear<hidden, 10>,
+
+        /// Class scores.
+        pub fn logits(x: f32[batch, 784]) -> f32[batch, 10] {
+            fc2(relu(fc1(x)))
+        }
+
+        /// The loss.
+        #[train]
+        pub fn loss(x: f32[batch, 784], label: u32[batch]) -> f32 {
+            cross_entropy(logits(x), label)
+        }
+    }
+}
+
+/// One schedule as text.
+pub struct Shown {
+    /// Which one, at which dimensions.
+    pub title: String,
+    /// Its table.
+    pub table: String,
+}
+
+/// Makes the tables of one model.
+type Show = fn() -> Result<Vec<Shown>, Error>;
+
+/// By name.
+pub const ALL: &[(&str, Show)] = &[("pre_norm_mlp", pre_norm_mlp), ("mlp", mlp)];
+
+fn pre_norm_mlp() -> Result<Vec<Shown>, Error> {
+    Ok(vec![
+        shown("logits", &PreNormMlp::schedule_logits()?, 128)?,
+        shown("training step of loss, without the update", &PreNormMlpTrainer::schedule_loss()?, 128)?,
+    ])
+}
+
+fn mlp() -> Result<Vec<Shown>, Error> {
+    Ok(vec![
+        shown("logits", &Mlp::schedule_logits()?, 64)?,
+        shown("training step of loss, without the update", &MlpTrainer::schedule_loss()?, 64)?,
+    ])
+}
+
+fn shown(what: &str, schedule: &Schedule, batch: i64) -> Result<Shown, Error> {
+    Ok(Shown { title: format!("{what} at batch {batch}"), table: schedule.at(&[batch])? })
+}
