@@ -1,3 +1,29 @@
-//! Development tasks.
+//! Development tasks: `cargo xtask ci | bench | bless`.
 
-fn main() {}
+mod bench;
+mod run;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: cargo xtask <task>
+  ci      everything that has to pass: format, lints, documentation, tests, the README's commands
+  bench   measures the speed of what is here: JSON lines, then a table
+  bless   writes the expected output of tests anew";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["ci"] => run::ci(),
+        ["bench", options @ ..] => bench::run(options),
+        ["bless"] => run::bless(),
+        _ => Err(USAGE.to_string()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            run::tell(&message);
+            ExitCode::FAILURE
+        }
+    }
+}

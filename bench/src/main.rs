@@ -1,0 +1,51 @@
+//! Measures what people wait for: JSON lines first, one a figure, then a table.
+//!
+//! `cargo xtask bench` runs it; `--device NAME` picks the device by a part of its name. Every figure is taken on a
+//! warm device, since an idle GPU runs at a fraction of its clock.
+
+mod mlp;
+
+use std::error::Error;
+use std::time::Instant;
+
+use meganeura::Device;
+
+/// One measured figure.
+pub struct Figure {
+    name: &'static str,
+    value: f64,
+    unit: &'static str,
+    how: &'static str,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let begun = Instant::now();
+    let device = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => Device::open()?,
+        ["--device", "gpu"] => Device::gpu()?,
+        ["--device", name] => Device::named(name)?,
+        _ => return Err("usage: meganeura-bench [--device gpu | --device NAME]".into()),
+    };
+    let open = Figure { name: "device_open", value: milliseconds(begun), unit: "ms", how: "once, cold" };
+    let figures: Vec<Figure> = [open].into_iter().chain(mlp::measure(&device)?).collect();
+    print(&device, &figures);
+    Ok(())
+}
+
+/// Milliseconds since then.
+pub fn milliseconds(begun: Instant) -> f64 {
+    begun.elapsed().as_secs_f64() * 1e3
+}
+
+#[allow(clippy::print_stdout)]
+fn print(device: &Device, figures: &[Figure]) {
+    for Figure { name, value, unit, how } in figures {
+        let device = device.to_string().replace(['"', '\\'], "'");
+        println!(r#"{{"name":"{name}","device":"{device}","value":{value:.5},"unit":"{unit}","how":"{how}"}}"#);
+    }
+    println!("\n{device}");
+    for Figure { name, value, unit, how } in figures {
+        println!("{name:<24} {value:>12.4} {unit:<6} {how}");
+    }
+}
