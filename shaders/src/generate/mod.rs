@@ -115,15 +115,14 @@ fn ways(members: &[Member], member: usize, symbols: &Symbols) -> Result<Vec<(Con
         Kernel::Rows(prog) if prog.reduces_rows() => {
             let longest = rows::longest(prog, &Launch::new(members, &[member], BTreeSet::new()), symbols)?;
             let either = [Choice::Rows { lanes: rows::SHORT }, Choice::Rows { lanes: rows::LONG }];
-            split(longest, rows::LONGEST_SHORT, either, symbols)
+            split(longest, rows::LONGEST_SHORT, either)
         }
         Kernel::Rows(_) => always(Choice::Pointwise),
         Kernel::ColumnSum(_) => always(Choice::ColumnSum),
         Kernel::Copy(_) => always(Choice::Copy),
         Kernel::Contract(contract) => {
             let rows = contract::rows(&mut Launch::new(members, &[member], BTreeSet::new()), contract)?;
-            let mut ways =
-                split(rows, 1, [Choice::Contract(Form::Vector), Choice::Contract(Form::Tile(TILE))], symbols);
+            let mut ways = split(rows, 1, [Choice::Contract(Form::Vector), Choice::Contract(Form::Tile(TILE))]);
             if ways.last().is_some_and(|(_, choice)| *choice != Choice::Contract(Form::Vector)) {
                 // How many bytes it takes is known when it is written.
                 ways.insert(ways.len() - 1, (Condition::WorkgroupMemory(0), Choice::Contract(Form::Tile(SPLIT))));
@@ -133,15 +132,13 @@ fn ways(members: &[Member], member: usize, symbols: &Symbols) -> Result<Vec<(Con
     })
 }
 
-/// The first way where a size is at most `most`, else the second; only one where the bounds leave no doubt.
-fn split(size: Dim, most: i64, [small, large]: [Choice; 2], symbols: &Symbols) -> Vec<(Condition, Choice)> {
-    let (low, high) = symbols.bounds(&size);
-    if high <= most {
-        vec![(Condition::Always, small)]
-    } else if low > most {
-        vec![(Condition::Always, large)]
-    } else {
-        vec![(Condition::AtMost(size, most), small), (Condition::Always, large)]
+/// The first way where a size is at most `most`, else the second; only one where the size is a number. Bounds decide
+/// nothing, so that a generous one changes no text.
+fn split(size: Dim, most: i64, [small, large]: [Choice; 2]) -> Vec<(Condition, Choice)> {
+    match size.constant() {
+        Some(size) if size <= most => vec![(Condition::Always, small)],
+        Some(_) => vec![(Condition::Always, large)],
+        None => vec![(Condition::AtMost(size, most), small), (Condition::Always, large)],
     }
 }
 

@@ -7,7 +7,7 @@
 //! only ends what was pending.
 
 use meganeura_shaders::dim::Dim;
-use meganeura_shaders::schedule::{Item, LoopId, Place, Schedule, Step};
+use meganeura_shaders::schedule::{Item, LoopId, Place, Schedule, Slot, Step};
 
 #[derive(Clone)]
 struct Access {
@@ -73,12 +73,18 @@ fn conflict(old: &Access, new: &Access, schedule: &Schedule) -> bool {
     (old.write || new.write) && old.place.buffer == new.place.buffer && !are_apart(&old.place, &new.place, schedule)
 }
 
-/// Whether some slot of the two places provably differs.
+/// Whether some slot of the two places provably differs: by their bases where one loop's index counts in both, else for
+/// every index that their loops take.
 pub fn are_apart(a: &Place, b: &Place, schedule: &Schedule) -> bool {
-    a.slots.iter().zip(&b.slots).any(|(a, b)| {
-        let (low, high) = schedule.symbols.bounds(&(&a.base - &b.base));
-        let differ = if a.parity { low == high && low % 2 != 0 } else { low > 0 || high < 0 };
-        a.stride == b.stride && a.index == b.index && a.parity == b.parity && differ
+    let bounds = |dim: &Dim| schedule.symbols.bounds(dim);
+    let last = |slot: &Slot| slot.index.map_or(Dim::from(0), |id| &schedule.loops[id].count - &Dim::from(1));
+    let is_above = |high: &Slot, low: &Slot| bounds(&(&high.base - &(&low.base + &last(low)))).0 > 0;
+    a.slots.iter().zip(&b.slots).filter(|(a, b)| a.stride == b.stride && a.parity == b.parity).any(|(a, b)| {
+        if a.index != b.index {
+            return !a.parity && (is_above(a, b) || is_above(b, a));
+        }
+        let (low, high) = bounds(&(&a.base - &b.base));
+        if a.parity { low == high && low % 2 != 0 } else { low > 0 || high < 0 }
     })
 }
 
