@@ -301,7 +301,7 @@ impl<'a> Resolver<'a, '_> {
 
     fn sub_layer(&mut self, layer: &'a SubLayer, attributes: &'a Attributes, place: &Place) -> Option<Member<'a>> {
         let items = self.items;
-        let found = items.find(&layer.layer.name.name);
+        let found = items.meant(&layer.layer.name.name);
         if let Some(on) = layer.layer.arguments.iter().find_map(|argument| self.late_names(&argument.value)) {
             return Some(Member::Unbound(on));
         }

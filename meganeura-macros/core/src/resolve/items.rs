@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::builtin_layers;
 use crate::errors::Errors;
+use crate::nearest::nearest;
 use crate::syntax::{Item, ItemBody, Source, parse};
 
 /// The layers and models that an invocation can name.
@@ -31,6 +32,14 @@ impl<'a> Items<'a> {
     pub(super) fn find(&self, name: &str) -> Option<(&Item, bool)> {
         let own = self.own.get(name).map(|item| (*item, false));
         own.or_else(|| self.builtin.items.iter().find(|item| item.name.name == name).map(|item| (item, true)))
+    }
+
+    /// The item of that name; of a misspelt one, which the text shows, the item that was meant, so that one mistake hides
+    /// no other.
+    pub(super) fn meant(&self, name: &str) -> Option<(&Item, bool)> {
+        let guess =
+            || nearest(name, self.names()).filter(|_| !self.open && !builtin_layers::UNAVAILABLE.contains(&name));
+        self.find(name).or_else(|| self.find(guess()?))
     }
 
     /// All names, of what is not available too.
