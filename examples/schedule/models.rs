@@ -55,6 +55,38 @@ model! {
     }
 }
 
+model! {
+    /// Normalise, widen, come back, add: with LayerNorm, biases and GELU.
+    layer Feed<dim, ffn> {
+        norm: LayerNorm<dim>,
+        up:   Linear<dim, ffn>,
+        down: Linear<ffn, dim>,
+
+        fn forward(x: f32[.., dim]) -> f32[.., dim] {
+            x + down(gelu(up(norm(x))))
+        }
+    }
+
+    /// A deep regression on sequences of vectors.
+    pub model Encoder<dim = 96, ffn = 192, depth = 4, batch in 1..=64> {
+        layers: [Feed<dim, ffn>; depth],
+        head: Linear<dim, 1, bias = false>,
+
+        /// One number for each sequence of 16 vectors.
+        pub fn predict(x: f32[batch, 16, dim]) -> f32[batch] {
+            let mut h = x;
+            for layer in layers { h = layer(h); }
+            reshape(mean(head(h), axis = 1), [batch])
+        }
+
+        /// The mean of squared differences.
+        #[train]
+        pub fn loss(x: f32[batch, 16, dim], y: f32[batch]) -> f32 {
+            mse(predict(x), y)
+        }
+    }
+}
+
 /// One schedule as text.
 pub struct Shown {
     /// Which one, at which dimensions.
@@ -67,7 +99,7 @@ pub struct Shown {
 type Show = fn() -> Result<Vec<Shown>, Error>;
 
 /// By name.
-pub const ALL: &[(&str, Show)] = &[("pre_norm_mlp", pre_norm_mlp), ("mlp", mlp)];
+pub const ALL: &[(&str, Show)] = &[("pre_norm_mlp", pre_norm_mlp), ("mlp", mlp), ("encoder", encoder)];
 
 fn pre_norm_mlp() -> Result<Vec<Shown>, Error> {
     Ok(vec![
@@ -80,6 +112,13 @@ fn mlp() -> Result<Vec<Shown>, Error> {
     Ok(vec![
         shown("logits", &Mlp::schedule_logits()?, 64)?,
         shown("training step of loss, without the update", &MlpTrainer::schedule_loss()?, 64)?,
+    ])
+}
+
+fn encoder() -> Result<Vec<Shown>, Error> {
+    Ok(vec![
+        shown("predict", &Encoder::schedule_predict()?, 8)?,
+        shown("training step of loss, without the update", &EncoderTrainer::schedule_loss()?, 8)?,
     ])
 }
 

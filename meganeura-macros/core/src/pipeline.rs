@@ -160,3 +160,75 @@ fn facade(tokens: TokenStream) -> (TokenStream, TokenStream) {
         first => (quote!(::meganeura), first.into_iter().chain(tokens).collect()),
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const NET: &str = "pub model Net<hidden = 12, batch in 1..=256> {
+        blocks: [Linear<12, 12>; 3],
+        head: Linear<hidden, 3>,
+        pub fn logits(x: f32[batch, 12]) -> f32[batch, 3] {
+            let mut h = x;
+            for block in blocks { h = silu(block(h)); }
+            head(h)
+        }
+        #[train]
+        pub fn loss(x: f32[batch, 12], label: u32[batch]) -> f32 { cross_entropy(logits(x), label) }
+    }";
+
+    const OTHER: &str = "model Other<batch in 1..=7> {
+        norm: RmsNorm<5>,
+        pub fn run(x: f32[batch, 5]) -> f32[batch, 5] { softmax(norm(x)) }
+    }";
+
+    fn expanded(text: &str) -> String {
+        expand(text.parse().unwrap(), "").tokens.to_string()
+    }
+
+    #[test]
+    fn what_a_model_becomes_does_not_depend_on_what_was_expanded_before() {
+        let first = expanded(NET);
+        assert!(first.contains("struct Net") && !first.contains("compile_error"), "{first}");
+        let other = expanded(OTHER);
+        assert!(other.contains("struct Other") && !other.contains("compile_error"), "{other}");
+        assert_eq!(expanded(NET), first);
+        assert_eq!(expanded(OTHER), other);
+    }
+
+    #[test]
+    fn dumps_show_the_stages_that_were_asked_for_and_change_nothing() {
+        let made = expand(NET.parse().unwrap(), "graph, schedule,wgsl,egraph");
+        assert_eq!(made.tokens.to_string(), expanded(NET));
+        let text = made.dumps.join("\n");
+        for part in ["graph of logits", "repeat 3", "egraph of loss, training", "schedule of loss", "@compute"] {
+            assert!(text.contains(part), "{part} is not in the dumps");
+        }
+        assert!(expand(NET.parse().unwrap(), "").dumps.is_empty());
+    }
+
+    #[test]
+    fn a_model_with_a_mistake_keeps_its_type_and_methods() {
+        let text = expanded(&NET.replace("Linear<hidden, 3>", "Linear<hidden, 4>"));
+        assert!(
+            text.contains("compile_error") && text.contains("pub fn logits") && text.contains("NetTrainer"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn depth_and_bounds_change_no_text_and_no_number_of_tokens() {
+        let tokens = |text: &str| text.parse::<TokenStream>().unwrap();
+        let texts = |model: &str| {
+            let made = expand(tokens(model), "wgsl").dumps;
+            made.into_iter().map(|dump| dump.split_once('\n').unwrap().1.to_string()).collect::<Vec<_>>()
+        };
+        let expected = texts(NET);
+        assert!(expected.len() > 4);
+        assert_eq!(texts(&NET.replace("; 3]", "; 64]")), expected);
+        assert_eq!(texts(&NET.replace("1..=256", "1..=4096")), expected);
+        let count = |model: &str| expand(tokens(model), "").tokens.into_iter().count();
+        assert_eq!(count(&NET.replace("; 3]", "; 64]")), count(NET));
+    }
+}
