@@ -1,14 +1,13 @@
 //! Losses: means over what they are given.
 
 use meganeura_shaders::pointwise::{Bin, Un};
-use meganeura_shaders::prog::DType;
 
 use super::{Call, Kind, Parameter, Row, needs, takes};
 use crate::diag::resolve as diag;
 use crate::ir::{Graph, ValueId};
 use crate::ops::composite;
+use crate::resolve::Resolver;
 use crate::resolve::value::Value;
-use crate::resolve::{Resolver, with_value};
 
 const PAIR: &[Parameter] = &[needs("x", Kind::Float), needs("y", Kind::Float)];
 
@@ -17,7 +16,7 @@ pub(super) const ROWS: &[Row] = &[
         name: "cross_entropy",
         parameters: &[
             needs("logits", Kind::Float),
-            needs("label", Kind::Value),
+            needs("label", Kind::Labels),
             takes("ignore_index", Kind::Value),
             takes("label_smoothing", Kind::Value),
         ],
@@ -48,25 +47,14 @@ fn cross_entropy<'a>(cx: &mut Resolver<'a, '_>, call: &Call<'a>) -> Option<Value
             return None;
         }
     }
-    let (logits, (label, label_source)) = (cx.float(call, 0)?, call.operand(1)?);
+    let (logits, (label, _)) = (cx.float(call, 0)?, call.operand(1)?);
     let shape = cx.graph.shape(logits).clone();
     let Some((classes, rows)) = shape.split_last() else {
         cx.report(call.place(0), diag::rows_of_scalar(call.name));
         return None;
     };
     let found = cx.show(&label);
-    let labels = match &label {
-        Value::Tensor(id) if cx.graph.ty(*id).dtype == DType::U32 => *id,
-        _ => {
-            let message = diag::argument_type(call.name, "label", "u32", &found);
-            let message = match label {
-                Value::Tensor(_) => with_value(message, &label_source.text("label"), &found),
-                _ => message,
-            };
-            cx.report(call.place(1), message);
-            return None;
-        }
-    };
+    let Value::Tensor(labels) = label else { return None };
     if cx.graph.shape(labels) != rows {
         let expected =
             format!("u32{}", if rows.is_empty() { String::new() } else { cx.graph.symbols.show_shape(rows) });

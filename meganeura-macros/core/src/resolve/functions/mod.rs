@@ -27,6 +27,8 @@ pub(super) enum Kind {
     Float,
     /// The same of any element type.
     Any,
+    /// A tensor of u32.
+    Labels,
     /// Anything: the builder looks at it.
     Value,
     /// One axis of the first argument.
@@ -228,6 +230,10 @@ impl<'a> Resolver<'a, '_> {
         let span = source.span();
         let wrong = match (parameter.kind, &value) {
             (Kind::Value, _) => return Some(Arg::Value(value)),
+            (Kind::Labels, Value::Tensor(id)) if self.graph.ty(*id).dtype == DType::U32 => {
+                return Some(Arg::Value(value));
+            }
+            (Kind::Labels, _) => "u32",
             (Kind::Float, Value::Tensor(id)) => match self.graph.ty(*id).dtype {
                 DType::F32 => return Some(Arg::Value(value)),
                 _ => "f32",
