@@ -4,11 +4,13 @@
 //! Names that the user wrote keep their spans, for an editor and for rustc's own complaints; everything else has the
 //! span of the call, so that lints of the user's crate leave it alone.
 
-use meganeura_shaders::schedule::{Model, Role, Schedule};
+use std::collections::BTreeSet;
+
+use meganeura_shaders::schedule::{Model, Schedule};
 use proc_macro2::{Literal, Span, TokenStream};
 use quote::{format_ident, quote};
 
-use crate::syntax::{Attributes, Element, Function, Ident, Item, ItemBody, MemberKind, Type, TypeKind};
+use crate::syntax::{Attributes, Element, Function, Ident, Item, ItemBody, Type, TypeKind};
 
 /// A schedule with the shader texts that it names.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,21 +46,21 @@ pub fn model(facade: &TokenStream, item: &Item, compiled: Option<&Compiled>) -> 
     let private = quote!(#facade::__private::v1);
     let (name, visibility) = (item.name.to_token(), &item.visibility.tokens);
     let docs = docs(&item.attributes, &format!("The model `{}`.", item.name.name));
-    let functions: Vec<&Function> = entries(item).collect();
-    let trained = entries_with_attributes(item).find(|(_, attributes)| attributes.train.is_some());
+    let entries = entries(item);
+    let trained = entries.iter().find(|(attributes, _)| attributes.train.is_some()).map(|(_, function)| *function);
     let mut statics = Statics { private: &private, texts: vec![], tokens: TokenStream::new() };
     let model = match compiled {
         Some(compiled) => bytes(&compiled.model),
         None => quote!(b""),
     };
-    let calls = functions.iter().map(|function| {
-        let found = compiled.and_then(|c| c.entries.iter().find(|entry| entry.name == function.name.name));
-        entry_method(facade, function, found.map(|entry| &entry.call), &mut statics, entry_docs(item, function))
+    let found = |function: &Function| compiled?.entries.iter().find(|entry| entry.name == function.name.name);
+    let calls = entries.iter().map(|(attributes, function)| {
+        let docs = self::docs(attributes, &format!("Runs the entry `{}`.", function.name.name));
+        entry_method(facade, function, found(function).map(|entry| &entry.call), &mut statics, docs)
     });
     let calls: TokenStream = calls.collect();
-    let training = trained.map(|(function, _)| {
-        let found = compiled.and_then(|c| c.entries.iter().find(|entry| entry.name == function.name.name));
-        trainer(facade, item, function, found.and_then(|entry| entry.train.as_ref()), &mut statics)
+    let training = trained.map(|function| {
+        trainer(facade, item, function, found(function).and_then(|entry| entry.train.as_ref()), &mut statics)
     });
     let parameters = parameters(&private, compiled.map(|c| &c.model));
     let trainer_type = trained.map(|_| trainer_type(facade, item));
@@ -103,25 +105,11 @@ pub fn model(facade: &TokenStream, item: &Item, compiled: Option<&Compiled>) -> 
     }
 }
 
-/// Entries of a model: its functions that are not private.
-pub fn entries(item: &Item) -> impl Iterator<Item = &Function> {
-    entries_with_attributes(item).map(|(function, _)| function)
-}
-
-fn entries_with_attributes(item: &Item) -> impl Iterator<Item = (&Function, &Attributes)> {
-    let members = match &item.body {
-        ItemBody::Definition(definition) => &definition.members[..],
-        _ => &[],
-    };
-    members.iter().filter_map(|member| match &member.kind {
-        MemberKind::Function(function) if !function.visibility.is_private() => Some((function, &member.attributes)),
-        _ => None,
-    })
-}
-
-fn entry_docs(item: &Item, function: &Function) -> TokenStream {
-    let attributes = entries_with_attributes(item).find(|(other, _)| std::ptr::eq(*other, function)).map(|(_, a)| a);
-    attributes.map_or_else(TokenStream::new, |a| docs(a, &format!("Runs the entry `{}`.", function.name.name)))
+/// The entries of a model, of two with one name the first.
+fn entries(item: &Item) -> Vec<(&Attributes, &Function)> {
+    let ItemBody::Definition(definition) = &item.body else { return vec![] };
+    let mut seen = BTreeSet::new();
+    definition.entries().into_iter().filter(|(_, function)| seen.insert(&function.name.name)).collect()
 }
 
 fn docs(attributes: &Attributes, otherwise: &str) -> TokenStream {
@@ -338,9 +326,4 @@ fn parameters(private: &TokenStream, model: Option<&Model>) -> TokenStream {
         /// The number of elements of all parameters together.
         pub const PARAMETER_COUNT: u64 = #count;
     }
-}
-
-/// How many results an entry has.
-pub fn results(schedule: &Schedule) -> usize {
-    schedule.outputs.iter().filter(|output| matches!(output.role, Role::Result(_))).count()
 }

@@ -78,6 +78,8 @@ pub fn compile(item: &Item, source: &Source, errors: &mut Errors, dumps: &mut Du
 
 /// The graph of a training step for each entry that is a loss.
 fn trained(resolved: &Resolved, errors: &mut Errors) -> Vec<Option<Graph>> {
+    let losses = resolved.entries.iter().filter(|entry| entry.train.is_some());
+    losses.skip(1).for_each(|entry| errors.push(entry.span, diag::resolve::not_available("a second `#[train]`")));
     let each = resolved.entries.iter().map(|entry| {
         let loss = entry.train.as_ref().and_then(|_| entry.graph.outputs.first())?.value;
         let absent = match differentiate(&entry.graph, loss, Policy::Contractions) {
@@ -215,6 +217,14 @@ mod tests {
             text.contains("compile_error") && text.contains("pub fn logits") && text.contains("NetTrainer"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_second_loss_is_refused_and_not_forgotten() {
+        let second = "#[train] pub fn other(x: f32[batch, 12], y: f32[batch, 3]) -> f32 { mse(logits(x), y) } }";
+        let text = expanded(&format!("{}{second}", NET.trim_end().trim_end_matches('}')));
+        assert_eq!(text.matches("compile_error").count(), 1, "{text}");
+        assert!(text.contains("a second `#[train]` is not available yet"), "{text}");
     }
 
     #[test]

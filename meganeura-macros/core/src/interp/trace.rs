@@ -94,7 +94,7 @@ pub fn runs(place: &Place, shape: &[Dim], index: &[i64], env: &Env) -> Vec<(usiz
     starts.into_iter().map(|start| (start, length)).collect()
 }
 
-/// A generator for orders and contents that tests can repeat.
+/// The next of a sequence of numbers that look random (SplitMix64).
 pub fn next_random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;

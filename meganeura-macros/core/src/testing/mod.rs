@@ -11,6 +11,7 @@ use meganeura_shaders::prog::DType;
 use meganeura_shaders::reference::Tensor;
 use meganeura_shaders::schedule::Role;
 
+pub use crate::interp::trace::next_random;
 pub use random::{random_graph, random_smooth_graph};
 pub use unroll::unroll;
 
@@ -23,14 +24,6 @@ pub const POLICIES: [Policy; 3] = [Policy::Store, Policy::Contractions, Policy::
 
 /// What integer arguments without a bound count to.
 pub const BELOW: i64 = 5;
-
-/// The next of a sequence of numbers that look random (SplitMix64).
-pub fn next_random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
 
 /// The next number between -1 and 1.
 pub fn uniform(state: &mut u64) -> f64 {
