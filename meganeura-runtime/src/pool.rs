@@ -16,15 +16,15 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Memory of at least this size, with undefined content.
-    pub(crate) fn take(&mut self, device: &Device, what: &str, bytes: u64) -> Result<Buffer> {
+    /// Memory of at least this size, with undefined content; `what` names it in errors.
+    pub(crate) fn take(&mut self, device: &Device, what: impl FnOnce() -> String, bytes: u64) -> Result<Buffer> {
         let bytes = bytes.max(256);
         let fits =
             |buffer: &&Buffer| (bytes..=bytes.saturating_mul(2)).contains(&buffer.bytes()) && buffer.is_unshared();
         if let Some(free) = self.buffers.iter().filter(fits).min_by_key(|buffer| buffer.bytes()) {
             return Ok(free.clone());
         }
-        let made = device.buffer(what, bytes)?;
+        let made = device.buffer(&what(), bytes)?;
         if self.buffers.len() >= REMEMBERED {
             self.buffers.remove(0);
         }

@@ -210,9 +210,8 @@ impl Session {
         // Memory of arguments and results; arguments of the program come in through copies.
         let (mut own, mut copies) = (vec![None; schedule.buffers.len()], vec![]);
         for (id, buffer) in schedule.buffers.iter().enumerate() {
-            let size = bytes(schedule, id, &recipe.env);
-            let new =
-                |pool: &mut Pool| pool.take(&self.device, &format!("`{}` of `{}`", buffer.name, schedule.name), size);
+            let what = || format!("`{}` of `{}`", buffer.name, schedule.name);
+            let new = |pool: &mut Pool| pool.take(&self.device, what, bytes(schedule, id, &recipe.env));
             own[id] = match buffer.kind {
                 BufferKind::Argument(k) => Some(match &arguments[k].data {
                     AnyData::Device(device, buffer) => {

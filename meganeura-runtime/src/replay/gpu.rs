@@ -11,6 +11,7 @@ use crate::device::{Device, Dispatch, Pipeline, Source, Submission, Transfer};
 /// The pipelines of one entry.
 pub struct GpuReplayer {
     device: Device,
+    name: String,
     pipelines: Vec<Pipeline>,
 }
 
@@ -20,7 +21,7 @@ impl GpuReplayer {
         let names: Vec<String> = (0..texts.len()).map(|k| format!("{} {k}", schedule.name)).collect();
         let sources = texts.iter().zip(&names).map(|(text, name)| Source { name, text });
         let pipelines = device.pipelines(&sources.collect::<Vec<_>>()).into_iter().collect::<Result<_>>()?;
-        Ok(GpuReplayer { device: device.clone(), pipelines })
+        Ok(GpuReplayer { device: device.clone(), name: schedule.name.clone(), pipelines })
     }
 }
 
@@ -43,7 +44,7 @@ impl Replayer for GpuReplayer {
         let bindings: Vec<_> = stretches.iter().map(super::Stretch::binding).collect();
         let starts = [0].into_iter().chain(ends.iter().copied());
         let limits = self.device.limits();
-        let grids = commands.iter().map(|command| limits.grid(&format!("step {}", command.step), command.groups));
+        let grids = commands.iter().map(|command| limits.grid(&self.name, command.groups));
         let grids = grids.collect::<Result<Vec<_>>>()?;
         let own = commands.iter().zip(&grids).zip(starts.zip(&ends)).map(|((command, grid), (start, end))| Dispatch {
             pipeline: &self.pipelines[command.text],

@@ -42,8 +42,6 @@ pub struct Command {
     pub groups: u64,
     /// Whether everything before must have ended.
     pub barrier: bool,
-    /// The step of the text that it belongs to.
-    pub step: usize,
 }
 
 /// Everything that a call at these dimensions runs.
@@ -71,7 +69,7 @@ pub(super) fn recipe(schedule: &Schedule, env: Env, facts: &Facts) -> Result<Rec
     }
     let arena = plan.arena_in_segments(&schedule.buffers, &env, i64::try_from(facts.binding).unwrap_or(i64::MAX));
     let index = vec![0; schedule.loops.len()];
-    let mut cook = Cook { schedule, env: &env, facts, index, step: 0, commands: vec![] };
+    let mut cook = Cook { schedule, env: &env, facts, index, commands: vec![] };
     cook.items(&plan.items)?;
     let commands = cook.commands;
     Ok(Recipe { env, arena, commands })
@@ -95,7 +93,6 @@ struct Cook<'a> {
     env: &'a Env,
     facts: &'a Facts,
     index: Vec<i64>,
-    step: usize,
     commands: Vec<Command>,
 }
 
@@ -103,10 +100,7 @@ impl Cook<'_> {
     fn items(&mut self, items: &[Item]) -> Result<()> {
         for item in items {
             match item {
-                Item::Step(step) => {
-                    self.step(step)?;
-                    self.step += 1;
-                }
+                Item::Step(step) => self.step(step)?,
                 Item::Loop { id, body } => self.repeat(*id, body)?,
             }
         }
@@ -115,10 +109,9 @@ impl Cook<'_> {
 
     fn repeat(&mut self, id: LoopId, body: &[Item]) -> Result<()> {
         let info = &self.schedule.loops[id];
-        let (count, start) = (info.count.eval(self.env), self.step);
+        let count = info.count.eval(self.env);
         for iteration in 0..count {
             self.index[id] = if info.reversed { count - 1 - iteration } else { iteration };
-            self.step = start;
             self.items(body)?;
         }
         Ok(())
@@ -155,7 +148,7 @@ impl Cook<'_> {
         let words = dispatch.words.iter().map(|(name, word)| self.word(name, word, &inside));
         let words = words.collect::<Result<Vec<u32>>>()?;
         let (text, groups) = (dispatch.text as usize, dispatch.groups.eval(self.env).unsigned_abs());
-        self.commands.push(Command { text, bindings, words, groups, barrier, step: self.step });
+        self.commands.push(Command { text, bindings, words, groups, barrier });
         Ok(())
     }
 
