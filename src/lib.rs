@@ -2,7 +2,7 @@
 //!
 //! [`model!`] takes layers and models in a small language, checks every shape, differentiates, searches for the best
 //! fusion with equality saturation, and leaves a static schedule of kernels with specialised shaders in your program.
-//! The runtime replays that schedule on any GPU with Vulkan or Metal: nothing is planned or compiled when the program
+//! The runtime replays that schedule on any GPU with Vulkan: nothing is planned or compiled when the program
 //! starts.
 #![doc = ""]
 #![doc = include_str!("../docs/first-model.md")]
