@@ -415,30 +415,47 @@ impl Symbols {
 
     /// The dimension in the source's names.
     pub fn show(&self, dim: &Dim) -> String {
-        let constant = (dim.constant != 0 || dim.terms.is_empty()).then(|| dim.constant.to_string());
+        let mut constant = dim.constant;
         let terms = dim.terms.iter().map(|(monomial, c)| {
-            let mut factors: Vec<String> = monomial.iter().map(|s| self.show_symbol(*s)).collect();
-            if let [(_, step)] = &dim.terms[..]
-                && let [symbol] = monomial[..]
-                && let Definition::Bounded { name, step: declared, rest, .. } = &self.0[usize::from(symbol)]
-                && (*step, dim.constant) == (*declared, *rest)
-                && *step != 1
-            {
-                return format!("={name}");
+            let (mut times, mut over, mut factors) = (*c, 1, vec![]);
+            // `step · k` of a stepped dimension is the dimension less its rest.
+            let stepped = monomial.iter().map(|symbol| self.stepped(*symbol)).collect::<Option<Vec<_>>>();
+            let steps = stepped.iter().flatten().map(|(_, step, _)| step).product::<i64>();
+            match (stepped, monomial.len()) {
+                (Some(parts), 1) if times % steps == 0 => {
+                    times /= steps;
+                    constant -= times * parts[0].2;
+                    factors.push(parts[0].0.to_string());
+                }
+                (Some(parts), _)
+                    if parts.iter().all(|part| part.2 == 0) && (times % steps == 0 || steps % times == 0) =>
+                {
+                    (times, over) =
+                        if times % steps == 0 { (times / steps, 1) } else { (times.signum(), steps / times.abs()) };
+                    factors.extend(parts.iter().map(|part| part.0.to_string()));
+                }
+                _ => factors.extend(monomial.iter().map(|symbol| self.show_symbol(*symbol))),
             }
-            match c {
-                1 => {}
-                -1 => return format!("-{}", factors.join("·")),
-                _ => factors.insert(0, c.to_string()),
+            let sign = if times < 0 { "-" } else { "" };
+            if times.abs() != 1 {
+                factors.insert(0, times.abs().to_string());
             }
-            factors.join("·")
+            let product = format!("{sign}{}", factors.join("·"));
+            if over == 1 { product } else { format!("{product}/{over}") }
         });
         let mut terms: Vec<String> = terms.collect();
-        if let Some(name) = terms.iter().find_map(|term| term.strip_prefix('=')) {
-            return name.to_string();
+        if constant != 0 || terms.is_empty() {
+            terms.push(constant.to_string());
         }
-        terms.extend(constant);
         terms.join(" + ").replace("+ -", "- ")
+    }
+
+    /// Name, step and rest of a declared dimension.
+    fn stepped(&self, symbol: Symbol) -> Option<(&str, i64, i64)> {
+        match &self.0[usize::from(symbol)] {
+            Definition::Bounded { name, step, rest, .. } => Some((name, *step, *rest)),
+            Definition::CeilDiv { .. } => None,
+        }
     }
 
     /// A shape as `[batch, 10]`.
@@ -487,7 +504,10 @@ mod tests {
         let mut symbols = Symbols::default();
         let h = symbols.declare("h", 16, 2048, 16);
         assert_eq!(h.div(&Dim::from(2)).unwrap().eval(&symbols.bind(&[48]).unwrap()), 24);
-        assert_eq!(symbols.show(&h), "h");
+        let (half, more) = (h.div(&Dim::from(2)).unwrap(), &(&h * &Dim::from(3)) - &Dim::from(5));
+        assert_eq!([&h, &half, &more, &(&h * &half)].map(|dim| symbols.show(dim)), ["h", "h/2", "3·h - 5", "h·h/2"]);
+        let odd = symbols.declare("w", 5, 45, 4);
+        assert_eq!([&odd, &(&odd * &Dim::from(2))].map(|dim| symbols.show(dim)), ["w", "2·w"]);
         let error = symbols.bind(&[40]).unwrap_err();
         assert_eq!(error.to_string(), "`h` must lie in 16..=2048 step 16, found 40");
     }

@@ -161,6 +161,14 @@ pub(crate) fn unknown_size<'a>(name: &str, known: impl IntoIterator<Item = &'a s
     format!("unknown size `{name}`{hint}")
 }
 
+pub(crate) fn size_of_values(function: &str, parameter: &str) -> String {
+    format!("`{function}` uses `{parameter}` as a size: expected a constant or a bounded argument, found a value")
+}
+
+pub(crate) fn dimension_as_argument(name: &str) -> String {
+    format!("`{name}` is a member or dimension already: give the argument another name")
+}
+
 pub(crate) fn size_expected(found: &str) -> String {
     format!("expected a size, found {found}")
 }

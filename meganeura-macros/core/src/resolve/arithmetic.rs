@@ -121,15 +121,20 @@ impl<'a> Resolver<'a, '_> {
             }
         };
         match result {
-            Some(Value::Size(dim)) if dim.constant().is_some_and(|value| value.abs() > LARGEST) => {
-                self.fail(span, diag::too_large())
-            }
+            Some(Value::Size(dim)) if self.is_too_large(&dim) => self.fail(span, diag::too_large()),
             Some(value) => value,
             None => {
                 let size = if a.constant().is_none() { self.show_size(a) } else { self.show_size(b) };
                 self.fail(span, diag::comparison_of_size(&size))
             }
         }
+    }
+
+    /// Whether some value in bounds, and so some coefficient, leaves no room for a few more operations in i64.
+    fn is_too_large(&self, dim: &Dim) -> bool {
+        let (low, high) = self.graph.symbols.bounds(dim);
+        let most = low.unsigned_abs().max(high.unsigned_abs());
+        most >= 1 << 62 || dim.constant().is_some() && most > LARGEST as u64
     }
 
     /// Exact, or a mistake that names both values.
@@ -279,6 +284,10 @@ impl<'a> Resolver<'a, '_> {
     pub(super) fn constant_as(&mut self, dtype: DType, value: &Value<'a>, text: &str, span: Span) -> Option<ValueId> {
         let constant = match (value, dtype) {
             (Value::Tensor(id), _) => return Some(*id),
+            (Value::Float(value), DType::F32) if value.abs() > f64::from(f32::MAX) => {
+                self.report(span, diag::too_large());
+                return None;
+            }
             (Value::Float(value), DType::F32) => Const::float(*value),
             (Value::Bool(value), DType::Bool) => Const::Bool(*value),
             (Value::Size(dim), dtype) => {

@@ -16,7 +16,10 @@ impl<'a> Resolver<'a, '_> {
                     Some(tail) => (tail.value.span, tail.number),
                     None => (ty.span, 0),
                 };
-                self.frame_mut().statement = number;
+                let frame = self.frame_mut();
+                frame.statement = number;
+                // Names in the type are sizes, never locals.
+                frame.locals.clear();
                 self.match_result(function, ty, span, value)
             }
             None => match value {

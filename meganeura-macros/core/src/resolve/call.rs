@@ -1,7 +1,5 @@
 //! Calls: of functions of the item, of layers, of what is built in. Bodies are inlined where they are called.
 
-use std::collections::BTreeMap;
-
 use proc_macro2::Span;
 
 use super::describe::Source;
@@ -178,15 +176,7 @@ impl<'a> Resolver<'a, '_> {
         }
         let outer_site = self.frame().site;
         let site = if layer.instance.builtin { Some(outer_site.unwrap_or(span)) } else { None };
-        self.frames.push(Frame {
-            layer: layer.clone(),
-            function: &function.name.name,
-            locals: vec![],
-            sizes: BTreeMap::new(),
-            leading: None,
-            site,
-            statement: 0,
-        });
+        self.frames.push(Frame::new(layer.clone(), Some(function), site));
         let input = as_layer.is_some() && function.parameters.len() == 1 && function.name.name == "forward";
         let values = self.match_parameters(function, &callee, input, values, outer_site);
         let locals = function

@@ -4,7 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use super::names::{Names, member_names};
+use super::mentions::member_names;
+use super::names::Names;
 use super::{Items, arguments, builtin_layers};
 use crate::diag::resolve as diag;
 use crate::errors::Errors;

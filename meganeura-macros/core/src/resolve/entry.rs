@@ -6,10 +6,11 @@ use meganeura_shaders::dim::{Dim, Symbols};
 use meganeura_shaders::prog::DType;
 use meganeura_shaders::schedule::{Model, Role};
 
-use super::instance::{Instance, Place, Tensor};
+use super::instance::{Instance, Place};
 use super::items::Items;
+use super::tensors::Tensor;
 use super::value::{Layer, Value};
-use super::{Argument, Entry, Frame, Local, LocalKind, Resolved, Resolver, Train, names};
+use super::{Argument, Entry, Frame, Local, LocalKind, Resolved, Resolver, Train, mentions};
 use crate::diag::resolve as diag;
 use crate::errors::Errors;
 use crate::ir::{Output, ROOT, Type};
@@ -65,17 +66,17 @@ fn fixed_dimensions<'a>(definition: &'a Definition, function: &'a Function) -> B
             constants.insert(&dimension.name.name, value);
         }
     }
-    names::constants(&definition.members, &mut constants);
+    mentions::constants(&definition.members, &mut constants);
     let mut open: Vec<&str> = vec![];
     for parameter in &function.parameters {
-        names::mentioned_in_type(&parameter.ty, &mut open);
+        mentions::mentioned_in_type(&parameter.ty, &mut open);
     }
     let mut seen = BTreeSet::new();
     while let Some(name) = open.pop() {
         if seen.insert(name)
             && let Some(value) = constants.get(name)
         {
-            names::mentioned(value, &mut open);
+            mentions::mentioned(value, &mut open);
         }
     }
     runtime_dimensions(definition).map(|(name, _)| name).filter(|name| seen.contains(name)).collect()
@@ -96,15 +97,7 @@ impl<'a> Resolver<'a, '_> {
         };
         for dimension in &definition.dimensions.list {
             let name = dimension.name.name.as_str();
-            self.frames.push(Frame {
-                layer: Layer { instance: std::rc::Rc::new(scope.clone()), rows: vec![] },
-                function: "",
-                locals: vec![],
-                sizes: BTreeMap::new(),
-                leading: None,
-                site: None,
-                statement: 0,
-            });
+            self.frames.push(Frame::new(Layer { instance: std::rc::Rc::new(scope.clone()), rows: vec![] }, None, None));
             match &dimension.kind {
                 DimensionKind::Default(value) => {
                     // Its mistakes are reported where the members are resolved.
@@ -164,22 +157,15 @@ impl<'a> Resolver<'a, '_> {
         self.trained = (0..self.tensors.len())
             .map(|index| train.as_ref().is_some_and(|train| train.tensors.contains(&index)))
             .collect();
-        self.frames.push(Frame {
-            layer,
-            function: &function.name.name,
-            locals: vec![],
-            sizes: BTreeMap::new(),
-            leading: None,
-            site: None,
-            statement: 0,
-        });
-        let mut arguments = vec![];
+        self.frames.push(Frame::new(layer, Some(function), None));
+        let (mut arguments, mut locals) = (vec![], vec![]);
         for (index, parameter) in function.parameters.iter().enumerate() {
             let (argument, value) = self.argument(index, parameter);
             arguments.extend(argument);
             let name = &parameter.name.name;
-            self.frame_mut().locals.push(Local { name, value, kind: LocalKind::Parameter, assigned: None });
+            locals.push(Local { name, value, kind: LocalKind::Parameter, assigned: None });
         }
+        self.frame_mut().locals = locals;
         if arguments.len() == function.parameters.len() {
             self.check_solvable(function, &arguments);
         }
@@ -238,9 +224,14 @@ impl<'a> Resolver<'a, '_> {
         let Some(bounds) = &parameter.bounds else {
             return (Some(Argument { name, ty, dimension: None }), Value::Tensor(value));
         };
+        if self.frame().layer.instance.members.contains_key(name.as_str()) {
+            self.report(parameter.name.span, diag::dimension_as_argument(&name));
+            return none;
+        }
         match self.range(bounds) {
             Some((low, high)) if low >= 0 && high <= i64::from(u32::MAX) => {
                 let dim = self.graph.symbols.declare(&name, low, high, 1);
+                self.frame_mut().sizes.insert(&parameter.name.name, dim.clone());
                 (Some(Argument { name, ty, dimension: Some(dim.clone()) }), Value::Size(dim))
             }
             Some((low, _)) if low < 0 => {

@@ -117,7 +117,7 @@ impl<'a> Resolver<'a, '_> {
     pub(super) fn is_conditional(&self, layer: &Layer<'a>, name: &Ident) -> bool {
         let definition = layer.instance.definition;
         definition.dimensions.list.iter().any(|dimension| dimension.name.name == name.name)
-            || super::names::member_names(&definition.members).contains(name.name.as_str())
+            || super::mentions::member_names(&definition.members).contains(name.name.as_str())
     }
 
     /// What a member of a layer stands for.

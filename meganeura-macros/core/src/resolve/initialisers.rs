@@ -59,7 +59,8 @@ impl<'a> Resolver<'a, '_> {
             match self.expression(expr) {
                 Value::Poison => return Some(Value::Poison),
                 value => match value.number() {
-                    Some(number) => numbers.push(number),
+                    Some(number) if number.abs() <= f64::from(f32::MAX) => numbers.push(number),
+                    Some(_) => return Some(self.fail(expr.span, diag::too_large())),
                     None => {
                         let found = self.show(&value);
                         return Some(self.fail(expr.span, diag::number_expected(name, &found)));

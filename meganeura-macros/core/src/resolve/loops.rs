@@ -55,7 +55,7 @@ impl<'a> Resolver<'a, '_> {
         let assigned = self.assigned_locals(&repeat.body);
         self.at(repeat.span);
         let (mut carried, mut before): (Vec<(usize, ValueId)>, Vec<Value<'a>>) = (vec![], vec![]);
-        for at in assigned {
+        for at in assigned.iter().copied() {
             let value = self.frame().locals[at].value.clone();
             if let Some(initial) = self.initial(at, repeat) {
                 carried.push((at, initial));
@@ -108,6 +108,10 @@ impl<'a> Resolver<'a, '_> {
             if unchanged.contains(argument) && !local.value.is_poison() {
                 local.value = before;
             }
+        }
+        // What has no value outside of the loop has none behind it.
+        for at in assigned.iter().filter(|at| !carried.iter().any(|(carried, _)| carried == *at)) {
+            self.frame_mut().locals[*at].value = Value::Poison;
         }
         self.loops.pop();
         if results.is_empty() {

@@ -21,7 +21,9 @@ mod initialisers;
 mod instance;
 mod items;
 mod loops;
+mod mentions;
 mod names;
+mod tensors;
 mod types;
 mod value;
 
@@ -39,7 +41,7 @@ pub use items::Items;
 
 use crate::errors::Errors;
 use crate::ir::{Graph, Origin, SpanId, Type, ValueId};
-use crate::syntax::{Expr, Item};
+use crate::syntax::{Element, Expr, Function, Item, TypeKind};
 use value::{Layer, LoopId, Value};
 
 /// A model whose every entry is a graph.
@@ -101,7 +103,7 @@ pub(super) struct Resolver<'a, 'e> {
     spans: Vec<Span>,
     /// Runtime dimensions that this walk knows.
     dimensions: BTreeMap<String, Dim>,
-    tensors: Vec<instance::Tensor>,
+    tensors: Vec<tensors::Tensor>,
     /// Tensors whose names differ in numbers alone.
     alike: BTreeMap<String, Vec<usize>>,
     /// Names of items that are being instantiated.
@@ -128,6 +130,8 @@ struct Frame<'a> {
     layer: Layer<'a>,
     /// Empty while members are instantiated.
     function: &'a str,
+    /// The function's `u32` scalars; in its types those stand for themselves.
+    scalars: Vec<&'a str>,
     locals: Vec<Local<'a>>,
     /// Sizes that the call has bound.
     sizes: BTreeMap<&'a str, Dim>,
@@ -136,6 +140,23 @@ struct Frame<'a> {
     /// The call, where the body is not the user's text.
     site: Option<Span>,
     statement: u32,
+}
+
+impl<'a> Frame<'a> {
+    fn new(layer: Layer<'a>, function: Option<&'a Function>, site: Option<Span>) -> Frame<'a> {
+        let parameters = function.iter().flat_map(|function| &function.parameters);
+        let scalars = parameters.filter(|parameter| matches!(parameter.ty.kind, TypeKind::Scalar(Element::U32)));
+        Frame {
+            layer,
+            function: function.map_or("", |function| &function.name.name),
+            scalars: scalars.map(|parameter| parameter.name.name.as_str()).collect(),
+            locals: vec![],
+            sizes: BTreeMap::new(),
+            leading: None,
+            site,
+            statement: 0,
+        }
+    }
 }
 
 /// A name inside a function.

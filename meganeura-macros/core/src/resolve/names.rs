@@ -1,100 +1,16 @@
 //! What the text of a function shows: unknown names, wrong arities, and forms that are not available yet.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::items::Items;
+use super::mentions::{find_members, parts};
 use super::{arguments, functions, initialisers};
 use crate::diag::resolve as diag;
 use crate::errors::Errors;
 use crate::syntax::{
-    Argument, Assign, Block, Definition, Expr, ExprKind, Function, Ident, If, Index, ItemKind, Member, MemberKind,
+    Argument, Assign, Block, Definition, Element, Expr, ExprKind, Function, Ident, If, ItemKind, Member, MemberKind,
     Over, Statement, StatementKind, Type, TypeKind,
 };
-
-/// Names in an expression.
-pub(super) fn mentioned<'a>(expr: &'a Expr, names: &mut Vec<&'a str>) {
-    match &expr.kind {
-        ExprKind::Name(name) => names.push(&name.name),
-        ExprKind::Unary(_, operand) => mentioned(operand, names),
-        ExprKind::Binary(_, left, right) => {
-            mentioned(left, names);
-            mentioned(right, names);
-        }
-        ExprKind::Call(_, arguments) => arguments.iter().for_each(|argument| mentioned(&argument.value, names)),
-        ExprKind::Method(receiver, _, arguments) => {
-            mentioned(receiver, names);
-            arguments.iter().for_each(|argument| mentioned(&argument.value, names));
-        }
-        ExprKind::Field(base, _) => mentioned(base, names),
-        ExprKind::Index(base, indices) => {
-            mentioned(base, names);
-            for index in indices {
-                parts(index).for_each(|part| mentioned(part, names));
-            }
-        }
-        ExprKind::Array(parts) | ExprKind::Tuple(parts) => parts.iter().for_each(|part| mentioned(part, names)),
-        ExprKind::If(choice) => {
-            for (condition, block) in &choice.branches {
-                mentioned(condition, names);
-                block.tail.iter().for_each(|tail| mentioned(&tail.value, names));
-            }
-            let tail = choice.otherwise.as_ref().and_then(|block| block.tail.as_ref());
-            tail.iter().for_each(|tail| mentioned(&tail.value, names));
-        }
-        ExprKind::Int(_)
-        | ExprKind::Float(_)
-        | ExprKind::Bool(_)
-        | ExprKind::Text(_)
-        | ExprKind::Hole
-        | ExprKind::Poison => {}
-    }
-}
-
-fn parts(index: &Index) -> impl Iterator<Item = &Expr> {
-    let (at, start, end) = match index {
-        Index::At(at) => (Some(at), None, None),
-        Index::Slice { start, end, .. } => (None, start.as_ref(), end.as_ref()),
-    };
-    [at, start, end].into_iter().flatten()
-}
-
-/// Names in the sizes of a type.
-pub(super) fn mentioned_in_type<'a>(ty: &'a Type, names: &mut Vec<&'a str>) {
-    match &ty.kind {
-        TypeKind::Tensor(tensor) => tensor.axes.iter().for_each(|axis| mentioned(axis, names)),
-        TypeKind::Tuple(parts) => parts.iter().for_each(|part| mentioned_in_type(part, names)),
-        TypeKind::Scalar(_) | TypeKind::Poison => {}
-    }
-}
-
-/// The `let` members, those in branches too.
-pub(super) fn constants<'a>(members: &'a [Member], found: &mut BTreeMap<&'a str, &'a Expr>) {
-    for member in members {
-        match &member.kind {
-            MemberKind::Let(constant) => {
-                found.insert(&constant.name.name, &constant.value);
-            }
-            MemberKind::If(choice) => {
-                choice.branches.iter().for_each(|(_, members)| constants(members, found));
-                choice.otherwise.iter().for_each(|members| constants(members, found));
-            }
-            _ => {}
-        }
-    }
-}
-
-/// The names of all members, those in branches too.
-pub(super) fn member_names(members: &[Member]) -> BTreeSet<&str> {
-    let mut names = BTreeSet::new();
-    for member in members {
-        names.extend(member.name().map(|name| name.name.as_str()));
-        if let MemberKind::If(choice) = &member.kind {
-            choice.branches.iter().for_each(|(_, members)| names.extend(member_names(members)));
-            choice.otherwise.iter().for_each(|members| names.extend(member_names(members)));
-        }
-    }
-    names
-}
 
 /// The walk over one item.
 pub(super) struct Names<'a, 'e> {
@@ -190,6 +106,12 @@ impl<'a> Names<'a, '_> {
     pub(super) fn function(&mut self, function: &'a Function, entry: bool) {
         let mut bound = vec![];
         for parameter in &function.parameters {
+            let is_scalar = matches!(parameter.ty.kind, TypeKind::Scalar(Element::U32));
+            if is_scalar && (!entry || parameter.bounds.is_some()) {
+                self.locals.push(Local::value(&parameter.name.name));
+            }
+        }
+        for parameter in &function.parameters {
             self.ty(&parameter.ty, !entry, &mut bound);
             if let Some(bounds) = &parameter.bounds {
                 self.expression(&bounds.low);
@@ -217,7 +139,7 @@ impl<'a> Names<'a, '_> {
     fn ty(&mut self, ty: &'a Type, binds: bool, bound: &mut Vec<&'a str>) {
         match &ty.kind {
             TypeKind::Tensor(tensor) => {
-                if tensor.element == crate::syntax::Element::U8 {
+                if tensor.element == Element::U8 {
                     self.errors.push(ty.span, diag::not_available("`u8`"));
                 }
                 for axis in &tensor.axes {
@@ -243,7 +165,7 @@ impl<'a> Names<'a, '_> {
             }
             TypeKind::Tuple(parts) => parts.iter().for_each(|part| self.ty(part, binds, bound)),
             TypeKind::Scalar(element) => {
-                if *element == crate::syntax::Element::U8 {
+                if *element == Element::U8 {
                     self.errors.push(ty.span, diag::not_available("`u8`"));
                 }
             }
@@ -455,17 +377,5 @@ impl<'a> Names<'a, '_> {
         let mut found = vec![];
         find_members(&self.definition.members, name, &mut found);
         found.iter().any(|member| matches!(member.kind, MemberKind::Layer(_) | MemberKind::Poison(_)))
-    }
-}
-
-fn find_members<'a>(members: &'a [Member], name: &str, found: &mut Vec<&'a Member>) {
-    for member in members {
-        if member.name().is_some_and(|own| own.name == name) {
-            found.push(member);
-        }
-        if let MemberKind::If(choice) = &member.kind {
-            choice.branches.iter().for_each(|(_, members)| find_members(members, name, found));
-            choice.otherwise.iter().for_each(|members| find_members(members, name, found));
-        }
     }
 }

@@ -8,12 +8,12 @@ use proc_macro2::Span;
 use super::describe::Source;
 use super::instance::Member;
 use super::value::Value;
-use super::{Resolver, describe, with_value};
+use super::{Resolver, describe, mentions, with_value};
 use crate::diag::resolve as diag;
 use crate::diag::resolve::Subject;
 use crate::ir;
 use crate::ops::{Broadcast, Op};
-use crate::syntax::{Bounds, Element, Expr, ExprKind, Function, TensorType, Type, TypeKind};
+use crate::syntax::{Bounds, Element, Expr, ExprKind, Function, Parameter, TensorType, Type, TypeKind};
 
 /// An argument with its text.
 pub(super) type Passed<'a> = Option<(Value<'a>, Source<'a>)>;
@@ -67,6 +67,7 @@ impl<'a> Resolver<'a, '_> {
             if let (Some(bounds), Value::Size(dim)) = (&parameter.bounds, &value) {
                 self.check_range(bounds, dim, &abouts);
             }
+            let value = self.bind_scalar(function, parameter, value, span);
             converted.push(value);
         }
         let failed = self.compare_axes(axes, &abouts);
@@ -78,6 +79,33 @@ impl<'a> Resolver<'a, '_> {
             }
         }
         converted
+    }
+
+    /// A `u32` scalar stands in the function's types as well.
+    fn bind_scalar(
+        &mut self,
+        function: &'a Function,
+        parameter: &'a Parameter,
+        value: Value<'a>,
+        span: Span,
+    ) -> Value<'a> {
+        let name = parameter.name.name.as_str();
+        match (&parameter.ty.kind, &value) {
+            (TypeKind::Scalar(Element::U32), Value::Size(dim)) => {
+                self.frame_mut().sizes.insert(name, dim.clone());
+            }
+            (TypeKind::Scalar(Element::U32), Value::Tensor(_)) => {
+                let mut sizes = vec![];
+                let types = function.parameters.iter().map(|parameter| &parameter.ty).chain(&function.result);
+                types.for_each(|ty| mentions::mentioned_in_type(ty, &mut sizes));
+                if sizes.contains(&name) {
+                    self.errors.push(span, diag::size_of_values(&function.name.name, name));
+                    return Value::Poison;
+                }
+            }
+            _ => {}
+        }
+        value
     }
 
     /// The value of a function; poison becomes a value of the declared type, so that its users can be checked.
@@ -242,7 +270,8 @@ impl<'a> Resolver<'a, '_> {
     fn is_bound_by_call(&self, name: &str) -> bool {
         let frame = self.frame();
         let member = frame.layer.instance.members.get(name);
-        !frame.sizes.contains_key(name) && matches!(member, None | Some(Member::Unbound(_)))
+        let is_scalar = frame.scalars.contains(&name);
+        !is_scalar && !frame.sizes.contains_key(name) && matches!(member, None | Some(Member::Unbound(_)))
     }
 
     /// What a declared size is called where the layer is used, or else in its own text.

@@ -252,7 +252,11 @@ impl<'a> Resolver<'a, '_> {
             (Kind::Flag, Value::Bool(flag)) => return Some(Arg::Flag(*flag)),
             (Kind::Flag, _) => "`true` or `false`",
             (Kind::Number, value) => match value.number() {
-                Some(number) => return Some(Arg::Number(number)),
+                Some(number) if number.abs() <= f64::from(f32::MAX) => return Some(Arg::Number(number)),
+                Some(_) => {
+                    self.report(span, diag::too_large());
+                    return None;
+                }
                 None => "a number that is known now",
             },
             (Kind::Axis | Kind::Axes, value) => {

@@ -68,6 +68,8 @@ fn complain<'a>(cx: &mut Resolver<'a, '_>, call: &Call<'a>, at: usize, message: 
 
 fn reshape<'a>(cx: &mut Resolver<'a, '_>, call: &Call<'a>) -> Option<Value<'a>> {
     let (x, sizes) = (tensor(cx, call)?, call.sizes(1)?);
+    let given: Vec<Dim> = sizes.iter().flatten().filter(|size| **size != Dim::from(0)).cloned().collect();
+    cx.check_size(call.place(1), &given)?;
     let total = product(cx.graph.shape(x));
     let known = product(sizes.iter().flatten());
     let (elements, wanted) = (cx.show_size(&total), cx.show_size(&known));

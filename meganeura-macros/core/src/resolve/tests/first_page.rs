@@ -4,8 +4,8 @@ use expect_test::expect;
 
 use super::{clean, mistakes};
 
-const MLP: &str = include_str!("../../syntax/tests/mlp.txt");
-const DECODER: &str = include_str!("../../syntax/tests/decoder.txt");
+pub(super) const MLP: &str = include_str!("../../syntax/tests/mlp.txt");
+pub(super) const DECODER: &str = include_str!("../../syntax/tests/decoder.txt");
 
 #[test]
 fn the_classifier_is_two_graphs_over_four_tensors() {

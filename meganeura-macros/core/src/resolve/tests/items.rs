@@ -141,6 +141,15 @@ fn dimensions_and_sizes_are_positive_constants() {
             1:21: division by 0
         model M { let a = zeros([4]); }
             1:19: expected a constant: arithmetic over numbers and dimensions, found f32[4]
+        model M { param w: f32[4] = constant(1e39); }
+            1:38: this number is too large
+        model M<n in 1..=4> { pub fn f(x: f32[n, 8]) -> f32[n, 8] { x * 1e39 + elu(x, alpha = 1e39) } }
+            1:65: this number is too large
+            1:87: this number is too large
+        model M<n in 1..=4294967295> { let a = n * n; let b = a + a; let c = b * n; }
+            1:42: this number is too large
+        model M<n in 1..=4> { pub fn f(x: f32[n, 8]) -> f32 { sum(reshape(x, [4000000000, 4000000000, 4000000000])) } }
+            1:70: a tensor of shape [4000000000, 4000000000, 4000000000] is too large
         model M<deep = false> { if deep { param w: f32[4] = ones; } pub fn f(x: f32[4]) -> f32[4] { x + w } }
             1:97: `w` does not exist here: it is declared later, or on a condition that does not hold
         model M<deep = 1> { if deep { param w: f32[4] = ones; } }
@@ -183,6 +192,10 @@ fn dimensions_and_sizes_are_positive_constants() {
         "model M { let a = relu(b); let b = 4; }",
         "model M { let a = 1 / 0; let b = 2 / (a - 1); }",
         "model M { let a = zeros([4]); }",
+        "model M { param w: f32[4] = constant(1e39); }",
+        "model M<n in 1..=4> { pub fn f(x: f32[n, 8]) -> f32[n, 8] { x * 1e39 + elu(x, alpha = 1e39) } }",
+        "model M<n in 1..=4294967295> { let a = n * n; let b = a + a; let c = b * n; }",
+        "model M<n in 1..=4> { pub fn f(x: f32[n, 8]) -> f32 { sum(reshape(x, [4000000000, 4000000000, 4000000000])) } }",
         "model M<deep = false> { if deep { param w: f32[4] = ones; } pub fn f(x: f32[4]) -> f32[4] { x + w } }",
         "model M<deep = 1> { if deep { param w: f32[4] = ones; } }",
         "model M { #[name = \"a\"] x: Linear<4, 4>, #[name = \"a\"] y: Linear<4, 4>, }",
@@ -216,6 +229,24 @@ fn entries_fix_their_dimensions() {
                 model M<n in 1..=4> { l: L, pub fn f(x: f32[n]) -> f32[n] { l(l(x, 5), -1) } }
             2:76: `l` expects `k` to be in 0..=3, found 5
             2:80: `l` expects `k` to be u32, found -1
+        model M<n in 1..=4> { pub fn f(x: f32[n, 8], k: u32 in 1..=8) -> f32[n, k] { x[.., ..k] } }
+            no mistake
+        model M<n in 1..=4> { pub fn f(x: f32[n, 8], k: u32 in 1..=8, y: f32[k + n]) -> f32[n + 1] { y[k - 1..] } }
+            no mistake
+        model M<n in 1..=4> { pub fn f(n: f32[n, 8]) -> f32[n, 8] { n } }
+            no mistake
+        model M<n in 1..=4> { pub fn f(x: f32[n, 8], n: u32 in 1..=8) -> f32[n, 8] { x } }
+            1:46: `n` is a member or dimension already: give the argument another name
+        model M<n in 1..=4> { pub fn f(x: f32[n, 8], k: u32) -> f32[k, 8] { x } }
+            1:61: unknown size `k`: a runtime dimension is declared between `<` and `>`, `k in 1..=256`
+        layer L { fn forward(x: f32[a, b], a: u32) -> f32[a, b] { x[..a] } }
+                model M<n in 1..=4> { l: L, pub fn f(x: f32[2, 8], k: u32) -> f32[2, 8] { l(x, 2) + l(x, k) + l(x, 1) } }
+            2:98: `forward` uses `a` as a size: expected a constant or a bounded argument, found a value
+            2:105: `l` expects the first axis of `x` to be 1 (`a`), found 2
+                   x: f32[2, 8]
+        layer L { fn forward(b: f32[a, b], a: f32) -> f32[a, b] { b * a } }
+                model M<n in 1..=4> { l: L, pub fn f(x: f32[n, 8]) -> f32[n, 8] { l(x, 2) } }
+            no mistake
         model Inner<n in 1..=4> { let m = 2 * n; pub fn f(x: f32[n]) -> f32[m] { zeros([m]) } }
                 model M<k in 1..=9> { inner: Inner, pub fn f(x: f32[k]) -> f32[k] { inner.f(x) } }
             2:83: `f` declares the last axis of its result as `k`, found `2·k`
@@ -233,6 +264,15 @@ fn entries_fix_their_dimensions() {
         "model M<n in 1..=4> { pub fn f(x: f32[n], k: u32) -> f32 { sum(x[0..k]) } }",
         "layer L { fn forward(x: f32[n], k: u32 in 0..4) -> f32[n] { x } }
         model M<n in 1..=4> { l: L, pub fn f(x: f32[n]) -> f32[n] { l(l(x, 5), -1) } }",
+        "model M<n in 1..=4> { pub fn f(x: f32[n, 8], k: u32 in 1..=8) -> f32[n, k] { x[.., ..k] } }",
+        "model M<n in 1..=4> { pub fn f(x: f32[n, 8], k: u32 in 1..=8, y: f32[k + n]) -> f32[n + 1] { y[k - 1..] } }",
+        "model M<n in 1..=4> { pub fn f(n: f32[n, 8]) -> f32[n, 8] { n } }",
+        "model M<n in 1..=4> { pub fn f(x: f32[n, 8], n: u32 in 1..=8) -> f32[n, 8] { x } }",
+        "model M<n in 1..=4> { pub fn f(x: f32[n, 8], k: u32) -> f32[k, 8] { x } }",
+        "layer L { fn forward(x: f32[a, b], a: u32) -> f32[a, b] { x[..a] } }
+        model M<n in 1..=4> { l: L, pub fn f(x: f32[2, 8], k: u32) -> f32[2, 8] { l(x, 2) + l(x, k) + l(x, 1) } }",
+        "layer L { fn forward(b: f32[a, b], a: f32) -> f32[a, b] { b * a } }
+        model M<n in 1..=4> { l: L, pub fn f(x: f32[n, 8]) -> f32[n, 8] { l(x, 2) } }",
         "model Inner<n in 1..=4> { let m = 2 * n; pub fn f(x: f32[n]) -> f32[m] { zeros([m]) } }
         model M<k in 1..=9> { inner: Inner, pub fn f(x: f32[k]) -> f32[k] { inner.f(x) } }",
     ]));

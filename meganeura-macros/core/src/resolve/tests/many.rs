@@ -136,3 +136,22 @@ fn a_syntax_mistake_leaves_the_rest_to_be_checked() {
         }",
     ));
 }
+
+#[test]
+fn a_local_that_a_loop_cannot_carry_is_silent_behind_it() {
+    expect![[r#"
+        4:29: unknown name `missing`
+        6:17: a loop changes tensors only, `z` is (f32[n, 8], f32[n, 8])
+    "#]]
+    .assert_eq(&mistakes(
+        "model M<n in 1..=4> {
+            ls: [Linear<8, 8>; 3],
+            pub fn f(x: f32[n, 8]) -> f32[n, 8] {
+                let mut y = missing;
+                let mut z = (x, x);
+                for l in ls { y = l(x); z = l(x); }
+                relu(y) + z
+            }
+        }",
+    ));
+}

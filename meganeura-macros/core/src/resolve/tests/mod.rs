@@ -4,6 +4,7 @@ mod calls;
 mod first_page;
 mod items;
 mod many;
+mod mutations;
 mod shapes;
 mod structure;
 mod types;

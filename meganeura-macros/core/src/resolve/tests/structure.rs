@@ -226,8 +226,8 @@ fn arguments_say_what_a_call_must_pass() {
             n in 1..=64 step 1
             h in 8..=32 step 8
             pos in 0..=15 step 1
-            image: f32[n, ⌊h/8⌋, 4] dimension None below None
-            label: u32[n, ⌊h/8⌋] dimension None below Some("10")
+            image: f32[n, h/8, 4] dimension None below None
+            label: u32[n, h/8] dimension None below Some("10")
             pos: u32[] dimension Some("pos") below None
             t: f32[] dimension None below None
         g -> u32[2·n]
