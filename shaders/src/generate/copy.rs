@@ -2,10 +2,10 @@
 
 use crate::dim::{Dim, Symbols};
 use crate::kernel::Copy;
-use crate::prog::DType;
 
 use super::Unsupported;
-use super::launch::{Body, Launch, sum};
+use super::launch::{Body, Launch, sum, value_type};
+use super::pointwise::quads_fit;
 use super::space::Axes;
 use super::text::fill;
 
@@ -21,7 +21,20 @@ pub(super) fn body(launch: &mut Launch<'_>, copy: &Copy, symbols: &mut Symbols) 
     let windowed: Vec<bool> = copy.axes.iter().map(|axis| axis.window.is_some()).collect();
     let mut from: Vec<Dim> = copy.axes.iter().map(|axis| axis.source.clone()).collect();
     let mut to: Vec<Dim> = copy.axes.iter().map(|axis| axis.target.clone()).collect();
-    let axes = Axes::merge("e", &sizes, &windowed, &mut [&mut from, &mut to]);
+    let mut axes = Axes::merge("e", &sizes, &windowed, &mut [&mut from, &mut to]);
+    // A window along the last axis would cut fours.
+    let is_cut = copy.axes.iter().enumerate().any(|(axis, own)| {
+        own.window.is_some() && axes.place_of(axis).is_none_or(|place| place + 1 == axes.sizes.len())
+    });
+    let wide = !is_cut
+        && axes.sizes.last().is_some_and(|size| size.is_multiple_of(4))
+        && copy.from.is_multiple_of(4)
+        && [(&source, &from), (&out, &to)]
+            .iter()
+            .all(|(view, strides)| strides.last().is_some_and(Dim::is_one) && quads_fit(view, strides));
+    if wide {
+        axes.count_fours();
+    }
     let (mut coordinates, mut inside, mut read, mut write) =
         (String::new(), vec![], launch.front(&source), launch.front(&out));
     if copy.from != Dim::from(0) {
@@ -62,25 +75,26 @@ pub(super) fn body(launch: &mut Launch<'_>, copy: &Copy, symbols: &mut Symbols) 
             }
         }
     }
-    let zero = match source.dtype {
-        DType::F32 => "0.0f",
-        DType::U32 => "0u",
-        DType::I32 => "0i",
-        DType::Bool => "false",
-    };
+    let kind = value_type(source.dtype);
+    let zero = if wide { format!("vec4<{kind}>()") } else { format!("{kind}()") };
     let count = axes.count();
-    let load = launch.load(&source, &sum(&read));
-    let store = launch.store(&out, &sum(&write), "value");
+    let (read, write) = (sum(&read), sum(&write));
+    let (load, store) = match wide {
+        true => (launch.load4(&source, &read), launch.store4(&out, &write, "value")),
+        false => (launch.load(&source, &read), launch.store(&out, &write, "value")),
+    };
+    let block = if wide { BLOCK / 4 } else { BLOCK };
     let code = fill(
         include_str!("copy.wgsl"),
         &[
             ("count", launch.size("count", &count)),
             ("coordinates", coordinates),
-            ("zero", zero.into()),
+            ("block", block.to_string()),
+            ("zero", zero),
             ("inside", if inside.is_empty() { "true".into() } else { inside.join(" && ") }),
             ("load", load),
             ("store", store),
         ],
     );
-    Ok(Body { code, threads: THREADS, groups: symbols.ceil_div(&count, BLOCK) })
+    Ok(Body { code, threads: THREADS, groups: symbols.ceil_div(&count, block) })
 }

@@ -19,7 +19,7 @@ mod validate;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::dim::{Dim, Symbols};
+use crate::dim::{Dim, Symbols, product};
 use crate::kernel::Kernel;
 use crate::schedule::{Condition, Dispatch, Member, Variant};
 
@@ -66,12 +66,18 @@ enum Choice {
 const TILE: Tile = Tile { rows: 32, columns: 32, each: 4, parts: 2 };
 /// The same split in four, for devices with more of it.
 const SPLIT: Tile = Tile { rows: 32, columns: 32, each: 4, parts: 4 };
+/// For results large enough to occupy a device without a split.
+const LARGE: Tile = Tile { rows: 64, columns: 64, each: 8, parts: 1 };
+/// Elements of the result from which on large tiles are faster.
+const FEW: i64 = 1 << 19;
 
 /// All ways to run a launch, best first; the last has [`Condition::Always`].
 pub fn variants(members: &[Member], symbols: &mut Symbols, texts: &mut Texts) -> Result<Vec<Variant>, Unsupported> {
+    let products = members.iter().filter(|member| matches!(member.kernel, Kernel::Contract(_)));
+    let results = products.fold(Dim::from(0), |sum, member| &sum + &product(&member.shape));
     let mut choices = vec![];
     for member in 0..members.len() {
-        choices.push(ways(members, member, symbols)?);
+        choices.push(ways(members, member, &results, symbols)?);
     }
     let mut conditions: Vec<&Condition> = vec![];
     for (condition, _) in choices.iter().flatten().filter(|(condition, _)| *condition != Condition::Always) {
@@ -90,26 +96,46 @@ pub fn variants(members: &[Member], symbols: &mut Symbols, texts: &mut Texts) ->
                 .ok_or_else(|| Unsupported::new("a member without a way"))
         });
         let chosen = chosen.collect::<Result<Vec<_>, _>>()?;
-        let (is_large, mut bytes) = (matches!(condition, Condition::WorkgroupMemory(_)), 0);
-        let dispatches = dispatches(members, &chosen, symbols, texts, is_large, &mut bytes)?;
-        let condition = match condition {
-            Condition::WorkgroupMemory(_) => Condition::WorkgroupMemory(bytes),
-            other if bytes > BASELINE => {
-                let needed = Condition::WorkgroupMemory(bytes);
-                if *other == Condition::Always {
-                    return Err(Unsupported::new("a launch beyond the workgroup memory that every device has"));
-                }
-                Condition::All(vec![other.clone(), needed])
-            }
-            other => other.clone(),
-        };
+        let mut bytes = 0;
+        let dispatches = dispatches(members, &chosen, symbols, texts, asks_for_memory(condition), &mut bytes)?;
+        let condition = with_memory(condition, bytes);
+        if condition == Condition::Always && bytes > BASELINE {
+            return Err(Unsupported::new("a launch beyond the workgroup memory that every device has"));
+        }
         variants.push(Variant { condition, dispatches });
     }
     Ok(variants)
 }
 
-/// The ways of one member with their conditions.
-fn ways(members: &[Member], member: usize, symbols: &Symbols) -> Result<Vec<(Condition, Choice)>, Unsupported> {
+/// Whether a condition lets a variant take more workgroup memory than every device has.
+fn asks_for_memory(condition: &Condition) -> bool {
+    match condition {
+        Condition::WorkgroupMemory(_) => true,
+        Condition::All(all) => all.iter().any(asks_for_memory),
+        Condition::Always | Condition::AtMost(..) => false,
+    }
+}
+
+/// The condition with the bytes that turned out to be needed.
+fn with_memory(condition: &Condition, bytes: u32) -> Condition {
+    match condition {
+        Condition::WorkgroupMemory(_) => Condition::WorkgroupMemory(bytes),
+        Condition::All(all) => Condition::All(all.iter().map(|one| with_memory(one, bytes)).collect()),
+        Condition::AtMost(..) if bytes > BASELINE => {
+            Condition::All(vec![condition.clone(), Condition::WorkgroupMemory(bytes)])
+        }
+        Condition::Always | Condition::AtMost(..) => condition.clone(),
+    }
+}
+
+/// The ways of one member with their conditions; `results` counts the elements that all products of the launch make, so
+/// that products of one launch change their form together.
+fn ways(
+    members: &[Member],
+    member: usize,
+    results: &Dim,
+    symbols: &Symbols,
+) -> Result<Vec<(Condition, Choice)>, Unsupported> {
     let always = |choice| vec![(Condition::Always, choice)];
     Ok(match &members[member].kernel {
         Kernel::Rows(prog) if prog.reduces_rows() => {
@@ -122,10 +148,21 @@ fn ways(members: &[Member], member: usize, symbols: &Symbols) -> Result<Vec<(Con
         Kernel::Copy(_) => always(Choice::Copy),
         Kernel::Contract(contract) => {
             let rows = contract::rows(&mut Launch::new(members, &[member], BTreeSet::new()), contract)?;
-            let mut ways = split(rows, 1, [Choice::Contract(Form::Vector), Choice::Contract(Form::Tile(TILE))]);
-            if ways.last().is_some_and(|(_, choice)| *choice != Choice::Contract(Form::Vector)) {
-                // How many bytes it takes is known when it is written.
-                ways.insert(ways.len() - 1, (Condition::WorkgroupMemory(0), Choice::Contract(Form::Tile(SPLIT))));
+            let [vector, tile, large] = [Form::Vector, Form::Tile(TILE), Form::Tile(LARGE)].map(Choice::Contract);
+            let mut ways = split(rows, 1, [vector.clone(), tile.clone()]);
+            if ways.pop_if(|(_, choice)| *choice == tile).is_some() {
+                for (condition, choice) in split(results.clone(), FEW, [tile.clone(), large]) {
+                    if choice == tile {
+                        // How many bytes it takes is known when it is written.
+                        let more = Condition::WorkgroupMemory(0);
+                        let all = match &condition {
+                            Condition::Always => more,
+                            other => Condition::All(vec![other.clone(), more]),
+                        };
+                        ways.push((all, Choice::Contract(Form::Tile(SPLIT))));
+                    }
+                    ways.push((condition, choice));
+                }
             }
             ways
         }
@@ -149,14 +186,14 @@ fn dispatches(
     chosen: &[Choice],
     symbols: &mut Symbols,
     texts: &mut Texts,
-    is_large: bool,
+    may_be_large: bool,
     bytes: &mut u32,
 ) -> Result<Vec<Dispatch>, Unsupported> {
     let all: Vec<usize> = (0..members.len()).collect();
     let (mut sketch, mut needed) = (texts.clone(), 0);
     if members.len() > 1
         && let Some(joint) = dispatch(members, &all, chosen, symbols, &mut sketch, &mut needed).ok().flatten()
-        && (needed <= BASELINE || is_large)
+        && (needed <= BASELINE || may_be_large)
     {
         (*texts, *bytes) = (sketch, needed);
         return Ok(vec![joint]);

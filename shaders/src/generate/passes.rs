@@ -43,6 +43,8 @@ pub(super) struct RowInput {
     pub base: String,
     /// The distance between elements of the row: none if the row has one, an empty text if they are neighbours.
     pub step: Option<String>,
+    /// Whether fours of neighbours start at multiples of 16 bytes.
+    pub wide: bool,
 }
 
 /// How many lanes work on a row, and how they find each other.
@@ -125,7 +127,7 @@ impl<'p> Passes<'p> {
         let mut names: Vec<String> = vec![String::new(); self.typed.prog.code.len()];
         for reg in 0..names.len() as Reg {
             names[usize::from(reg)] = match self.typed.instr(reg) {
-                Instr::Const(value) => super::piece::literal(*value)?,
+                Instr::Const(value) => self.typed.constant(reg, *value)?,
                 _ => self.name(reg) + suffix,
             };
         }
@@ -192,54 +194,57 @@ impl<'p> Passes<'p> {
     ) -> Result<(Vec<Gathered>, String), Unsupported> {
         let length = launch.size(&format!("{}_length{number}", self.typed.name), &pass.length);
         let given = self.given();
-        let (mut before, mut inside, mut flush, mut gathered) = (String::new(), String::new(), String::new(), vec![]);
-        let mut read = BTreeSet::new();
+        let mut pieces = vec![];
         for reg in &pass.reductions {
             let (Instr::RowSum(operand) | Instr::RowMax(operand)) = self.typed.instr(*reg) else { continue };
             let piece = self.typed.piece(launch, *operand, &given, &format!("at{reg}"))?;
             let sums = matches!(self.typed.instr(*reg), Instr::RowSum(_));
-            let own = Gathered { name: self.name(*reg), sums, dtype: self.typed.dtype(*reg) };
-            read.extend(piece.inlets.iter().filter_map(|inlet| if let Inlet::In(k) = inlet { Some(*k) } else { None }));
-            let value = piece.call(|inlet| self.inlet(inlet, "j", coordinate));
-            before += &format!("var {} = {};\n", own.part(), own.first());
-            if sums && own.dtype == DType::F32 {
-                // Sums of long rows stay accurate when short stretches are added up first.
-                before += &format!("var {0}_near = 0.0f;\n", own.part());
-                inside += &format!("{}_near += {value};\n", own.part());
-                flush += &format!("{0} += {0}_near;\n{0}_near = 0.0f;\n", own.part());
-            } else {
-                inside += &format!("{} = {};\n", own.part(), own.join(&own.part(), &value));
-            }
-            gathered.push(own);
+            pieces.push((Gathered { name: self.name(*reg), sums, dtype: self.typed.dtype(*reg) }, piece));
         }
-        let mut loads = String::new();
+        let read: BTreeSet<u8> = pieces.iter().flat_map(|(_, piece)| piece.inputs()).collect();
+        let wide = fours(&pass.length, &read, inputs);
+        let (mut before, mut flush, mut inside) = (String::new(), String::new(), String::new());
         for k in read {
-            loads += &self.load(launch, inputs, k, "j")?;
+            inside += &self.load(launch, inputs, k, "j", wide)?;
         }
-        let lane = &lanes.lane;
-        let count = lanes.count;
-        let mut text = before;
-        text += &match flush.is_empty() {
-            true => {
-                format!("for (var j = {lane}; j < {length}; j += {count}u) {{\n{}}}\n", indented(&(loads + &inside)))
+        for (own, piece) in &pieces {
+            let part = own.part();
+            before += &format!("var {part} = {};\n", own.first());
+            // Sums of long rows stay accurate when short stretches are added up first.
+            let target = if own.sums && own.dtype == DType::F32 { format!("{part}_near") } else { part.clone() };
+            if target != part {
+                before += &format!("var {target} = 0.0f;\n");
+                flush += &format!("{part} += {target};\n{target} = 0.0f;\n");
             }
+            let value = |c: usize| piece.call(|inlet| self.inlet(inlet, "j", wide.then_some(c), coordinate));
+            let value = match wide {
+                true => own.join(&format!("({})", own.join(&value(0), &value(1))), &own.join(&value(2), &value(3))),
+                false => value(0),
+            };
+            inside += &format!("{target} = {};\n", own.join(&target, &format!("({value})")));
+        }
+        let by = if wide { 4 } else { 1 };
+        let first = if wide { format!("{} * 4u", lanes.lane) } else { lanes.lane.clone() };
+        let (step, stretch) = (lanes.count * by, lanes.count * by * 32);
+        let walk = match flush.is_empty() {
+            true => format!("for (var j = {first}; j < {length}; j += {step}u) {{\n{}}}\n", indented(&inside)),
             false => format!(
-                "for (var far = 0u; far < {length}; far += {stretch}u) {{\n    for (var j = far + {lane}; j < min({length}, far + {stretch}u); j += {count}u) {{\n{}    }}\n{}}}\n",
-                indented(&indented(&(loads + &inside))),
+                "for (var far = 0u; far < {length}; far += {stretch}u) {{\n    for (var j = far + {first}; j < min({length}, far + {stretch}u); j += {step}u) {{\n{}    }}\n{}}}\n",
+                indented(&indented(&inside)),
                 indented(&flush),
-                stretch = count * 32,
             ),
         };
-        Ok((gathered, text))
+        Ok((pieces.into_iter().map(|(own, _)| own).collect(), before + &walk))
     }
 
-    /// The `let` of an input's element j.
+    /// The `let` of an input's element j, or of the four from there on.
     pub(super) fn load(
         &self,
         launch: &mut Launch<'_>,
         inputs: &[RowInput],
         k: u8,
         j: &str,
+        wide: bool,
     ) -> Result<String, Unsupported> {
         let input = inputs.iter().find(|input| input.k == k);
         let input = input.ok_or_else(|| Unsupported::new("an input that is not read"))?;
@@ -247,18 +252,33 @@ impl<'p> Passes<'p> {
             None => input.base.clone(),
             Some(step) => format!("{} + {j}{step}", input.base),
         };
-        Ok(format!("let x{k} = {};\n", launch.load(&input.view, &at)))
+        let value = if wide { launch.load4(&input.view, &at) } else { launch.load(&input.view, &at) };
+        Ok(format!("let x{k} = {value};\n"))
     }
 
-    /// What a piece takes, at element `j` of the row.
-    pub(super) fn inlet(&self, inlet: &Inlet, j: &str, coordinate: &dyn Fn(u8) -> String) -> String {
-        match inlet {
-            Inlet::In(k) => format!("x{k}"),
-            Inlet::Coordinate(0) => j.to_string(),
-            Inlet::Coordinate(axis) => coordinate(*axis),
-            Inlet::Given(reg) => self.name(*reg),
+    /// What a piece takes at element `j` of the row, or at a component of the four from there on.
+    pub(super) fn inlet(
+        &self,
+        inlet: &Inlet,
+        j: &str,
+        component: Option<usize>,
+        coordinate: &dyn Fn(u8) -> String,
+    ) -> String {
+        match (inlet, component) {
+            (Inlet::In(k), None) => format!("x{k}"),
+            (Inlet::In(k), Some(c)) => format!("x{k}[{c}]"),
+            (Inlet::Coordinate(0), None) => j.to_string(),
+            (Inlet::Coordinate(0), Some(c)) => format!("{j} + {c}u"),
+            (Inlet::Coordinate(axis), _) => coordinate(*axis),
+            (Inlet::Given(reg), _) => self.name(*reg),
         }
     }
+}
+
+/// Whether a row of this length may be read in fours: all of these inputs then are.
+pub(super) fn fours(length: &Dim, read: &BTreeSet<u8>, inputs: &[RowInput]) -> bool {
+    let is_wide = |k: &u8| inputs.iter().any(|input| input.k == *k && input.wide);
+    length.is_multiple_of(4) && !read.is_empty() && read.iter().all(is_wide)
 }
 
 /// A reduction in the making: `part` is a lane's share, `name` becomes the whole.

@@ -155,6 +155,23 @@ impl<'p> Typed<'p> {
         Ok(Piece { name: Some(name), owner: self.name.clone(), inlets, inline: None, dtype })
     }
 
+    /// A constant as an operand. Shader compilers evaluate operations on constants alone, and refuse to where they
+    /// overflow or divide by 0; so they must not see that these are constants.
+    pub(super) fn constant(&self, reg: Reg, value: Const) -> Result<String, Unsupported> {
+        let literal = literal(value)?;
+        let is_constant = |reg: Reg| matches!(self.instr(reg), Instr::Const(_));
+        let is_alone = |instr: &Instr| {
+            let divides = matches!(instr, Instr::Bin(Bin::Div | Bin::Rem, _, b) if *b == reg)
+                && self.dtype(reg) != DType::F32
+                && value.value() == 0.0;
+            instr.operands().any(|operand| operand == reg) && (divides || instr.operands().all(is_constant))
+        };
+        match self.prog.code.iter().any(is_alone) {
+            true => Ok(format!("select({literal}, {literal}, p.groups == 0u)")),
+            false => Ok(literal),
+        }
+    }
+
     /// The type of an input.
     pub(super) fn input_type(&self, k: u8) -> DType {
         let position = self.prog.code.iter().position(|instr| *instr == Instr::In(k));
@@ -180,7 +197,7 @@ impl<'p> Typed<'p> {
                 inlets.insert(Inlet::In(*k));
                 (format!("x{k}"), None)
             }
-            Instr::Const(value) => (literal(*value)?, None),
+            Instr::Const(value) => (self.constant(reg, *value)?, None),
             Instr::Index(axis, of) if self.is_zero_index(*axis, *of) => ("0u".into(), None),
             Instr::Index(axis, _) => {
                 inlets.insert(Inlet::Coordinate(*axis));
@@ -233,6 +250,11 @@ impl Piece {
             (None, Some(inline)) => inline.clone(),
             (None, None) => arguments.concat(),
         }
+    }
+
+    /// The inputs among its parameters.
+    pub(super) fn inputs(&self) -> BTreeSet<u8> {
+        self.inlets.iter().filter_map(|inlet| if let Inlet::In(k) = inlet { Some(*k) } else { None }).collect()
     }
 
     /// Whether it hands its only parameter on.

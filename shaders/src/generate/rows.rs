@@ -4,10 +4,10 @@ use crate::dim::{Dim, Symbols};
 use crate::prog::Prog;
 
 use super::Unsupported;
-use super::launch::{Body, Launch, View, sum};
-use super::passes::{Lanes, Passes, RowInput, base, indented};
-use super::piece::{Inlet, Typed};
-use super::pointwise::{arguments, kept};
+use super::launch::{Body, Launch, View};
+use super::passes::{Lanes, Passes, RowInput, base, fours, indented};
+use super::piece::{Typed, four};
+use super::pointwise::{arguments, kept, quads_fit};
 use super::space::{Axes, stretched};
 use super::text::fill;
 
@@ -75,7 +75,8 @@ pub(super) fn body(
         terms.extend(launch.moved(view, &axes, strides, "row"));
         bases += &base(&format!("x{k}_row"), &terms);
         let step = step(launch, view, stride, "along");
-        row_inputs.push(RowInput { k: *k, view: view.clone(), base: format!("x{k}_row"), step });
+        let wide = quads_fit(view, &[strides, std::slice::from_ref(stride)].concat());
+        row_inputs.push(RowInput { k: *k, view: view.clone(), base: format!("x{k}_row"), step, wide });
     }
     for axis in passes.typed.coordinates().into_iter().filter(|axis| *axis > 0) {
         let place = axes.place_of(rank - 1 - usize::from(axis));
@@ -89,23 +90,33 @@ pub(super) fn body(
     terms.extend(launch.moved(&out, &axes, &moves[views.len()], "row"));
     let mut write = base("out_row", &terms);
     let piece = passes.typed.piece(launch, prog.root(), &passes.given(), "at")?;
-    let value = piece.call(|inlet| passes.inlet(inlet, "j", &coordinate));
     if columns.is_one() {
+        let value = piece.call(|inlet| passes.inlet(inlet, "j", None, &coordinate));
         let store = launch.store(&out, "out_row", &value);
         write += &format!("if (lane_of_row == 0u) {{\n    {store}\n}}\n");
     } else {
         let length = launch.size("columns", columns);
-        let mut inner = String::new();
-        for inlet in &piece.inlets {
-            if let Inlet::In(k) = inlet {
-                inner += &passes.load(launch, &row_inputs, *k, "j")?;
-            }
-        }
         let stride = out.strides.last().cloned().unwrap_or_default();
+        let moved = [&moves[views.len()][..], std::slice::from_ref(&stride)].concat();
+        let wide = stride.is_one() && quads_fit(&out, &moved) && fours(columns, &piece.inputs(), &row_inputs);
+        let mut inner = String::new();
+        for k in piece.inputs() {
+            inner += &passes.load(launch, &row_inputs, k, "j", wide)?;
+        }
         let along = step(launch, &out, &stride, "along").unwrap_or_default();
-        inner += &launch.store(&out, &sum(&[format!("out_row + j{along}")]), &value);
-        write +=
-            &format!("for (var j = lane_of_row; j < {length}; j += {}u) {{\n{}}}\n", lanes.count, indented(&inner));
+        let at = format!("out_row + j{along}");
+        inner += &match wide {
+            true => {
+                let value = four(piece.dtype, |c| piece.call(|inlet| passes.inlet(inlet, "j", Some(c), &coordinate)));
+                launch.store4(&out, &at, &value)
+            }
+            false => {
+                let value = piece.call(|inlet| passes.inlet(inlet, "j", None, &coordinate));
+                launch.store(&out, &at, &value)
+            }
+        };
+        let (first, by) = if wide { ("lane_of_row * 4u", lanes.count * 4) } else { ("lane_of_row", lanes.count) };
+        write += &format!("for (var j = {first}; j < {length}; j += {by}u) {{\n{}}}\n", indented(&inner));
     }
     let rows = THREADS / lanes.count;
     let code = fill(

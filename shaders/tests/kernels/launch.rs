@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use meganeura_shaders::dim::{Dim, Symbols};
+use meganeura_shaders::generate::{Texts, variants};
 use meganeura_shaders::kernel::{Contract, Kernel, Spec};
-use meganeura_shaders::prog::{DType, Instr, Prog};
+use meganeura_shaders::pointwise::{Bin, Un};
+use meganeura_shaders::prog::{Const, DType, Instr, Prog};
+use meganeura_shaders::schedule::Member;
 use meganeura_shaders::update::{ADAM, ADAMW, SGD, SGD_MOMENTUM, SGD_NESTEROV, Update, bias_corrections};
 
 use crate::case::{Case, Layout, member};
 use crate::device::{Device, Run};
-use crate::programs::{add, silu};
+use crate::programs::{add, closed, program, silu, softmax};
 
 const F: DType = DType::F32;
 
@@ -142,4 +145,73 @@ fn adam_puts_eps_outside_the_root_and_adamw_decays_without_a_gradient() {
     assert!((moved + 0.0909091).abs() < 1e-5, "moved by {moved}");
     let decayed = step(&mut device, ADAMW, &floats(0.1, 0.1), &state(1.0, 0.0))[0][0];
     assert!((decayed - 0.99).abs() < 1e-6, "decayed to {decayed}");
+}
+
+#[test]
+fn operations_on_constants_alone_are_valid() {
+    let symbols = Symbols::default();
+    for un in Un::ALL.iter().filter(|un| **un != Un::Not) {
+        for value in [0.0, -1.0, 1e30] {
+            let prog = closed(|l| {
+                let constant = l.constant(value);
+                l.un(*un, constant)
+            });
+            Case::new(&symbols, vec![member(Kernel::Rows(prog), &[], Layout::Aligned, 0)]).variants();
+        }
+    }
+    for bin in Bin::ALL.iter().filter(|bin| !bin.is_logical()) {
+        for [a, b] in [
+            [Const::float(1e30), Const::float(0.0)],
+            [Const::float(1e38), Const::float(-1e38)],
+            [Const::Uint(0), Const::Uint(0)],
+            [Const::Uint(0), Const::Uint(u32::MAX)],
+            [Const::Int(i32::MIN), Const::Int(0)],
+            [Const::Int(i32::MIN), Const::Int(-1)],
+        ] {
+            if *bin == Bin::Pow && !matches!(a, Const::Float(_)) {
+                continue;
+            }
+            let prog = closed(|l| {
+                let (a, b) = (l.push(Instr::Const(a)), l.push(Instr::Const(b)));
+                l.bin(*bin, a, b)
+            });
+            Case::new(&symbols, vec![member(Kernel::Rows(prog), &[], Layout::Aligned, 0)]).variants();
+        }
+    }
+}
+
+#[test]
+fn what_no_template_covers_is_an_error_that_says_what() {
+    let mut symbols = Symbols::default();
+    let n = symbols.declare("n", 1, 99, 1);
+    let shape = (vec![n.clone(), n.clone()], F);
+    let fails = |member: Member| {
+        let mut symbols = symbols.clone();
+        variants(&[member], &mut symbols, &mut Texts::default()).unwrap_err().to_string()
+    };
+    let mut contract = Contract::plain(Spec::parse("mk,kn->mn").unwrap());
+    contract.terms[0].b = softmax();
+    let right = member(Kernel::Contract(Arc::new(contract)), &[shape.clone(), shape.clone()], Layout::Aligned, 0);
+    assert!(fails(right).contains("right side"));
+    let mut contract = Contract::plain(Spec::parse("km,kn->mn").unwrap());
+    contract.terms[0].a = softmax();
+    let left = member(Kernel::Contract(Arc::new(contract)), &[shape.clone(), shape.clone()], Layout::Aligned, 0);
+    assert!(fails(left).contains("left side"));
+    let many = program(16, |l, x| x[1..].iter().fold(x[0], |sum, x| l.bin(Bin::Add, sum, *x)));
+    let many = member(Kernel::Rows(many), &vec![shape.clone(); 16], Layout::Aligned, 0);
+    assert!(fails(many).contains("buffers"));
+}
+
+#[test]
+fn kernels_that_bind_too_much_together_have_their_own_dispatches() {
+    let Some(mut device) = Device::open() else { return };
+    let mut symbols = Symbols::default();
+    let n = symbols.declare("n", 1, 99, 1);
+    let sum = program(8, |l, x| x[1..].iter().fold(x[0], |sum, x| l.bin(Bin::Add, sum, *x)));
+    let args = vec![(vec![n], F); 8];
+    let members = (0..2).map(|k| member(Kernel::Rows(sum.clone()), &args, Layout::Odd, 9 * k)).collect();
+    let case = Case::new(&symbols, members).exact();
+    let (_, variants, texts) = case.variants();
+    assert_eq!((variants[0].dispatches.len(), texts.list().len()), (2, 1), "one text serves both");
+    case.check(&mut device, &[77]);
 }

@@ -245,3 +245,49 @@ fn copies_transpose_slice_concatenate_and_pad() {
         }
     }
 }
+
+#[test]
+fn rows_and_copies_of_multiples_of_four_take_fours() {
+    let Some(mut device) = Device::open() else { return };
+    let mut symbols = Symbols::default();
+    let (m, n) = (symbols.declare("m", 1, 99, 1), symbols.declare("n", 4, 9996, 4));
+    let x = (vec![m.clone(), n.clone()], F);
+    let norm = member(
+        Kernel::Rows(layer_norm(&n)),
+        &[x.clone(), (vec![n.clone()], F), (vec![n.clone()], F)],
+        Layout::Inside,
+        0,
+    );
+    let indexed = program(1, |l, x| {
+        let column = l.push(Instr::Index(0, x[0]));
+        let column = l.push(Instr::Cast(F, column));
+        let weighted = l.mul(x[0], column);
+        let most = l.push(Instr::RowMax(weighted));
+        let sum = l.push(Instr::RowSum(weighted));
+        let rest = l.bin(Bin::Sub, weighted, most);
+        l.bin(Bin::Add, rest, sum)
+    });
+    let indexed = member(Kernel::Rows(indexed), std::slice::from_ref(&x), Layout::Padded, 4);
+    let axis = |extent: &Dim, source: &Dim, target: &Dim, window| CopyAxis {
+        extent: extent.clone(),
+        source: source.clone(),
+        target: target.clone(),
+        window,
+    };
+    let two = Dim::from(2);
+    let axes = vec![
+        axis(&(&m + &two), &n, &(&n + &Dim::from(8)), Some((two, m.clone()))),
+        axis(&n, &Dim::from(1), &Dim::from(1), None),
+    ];
+    let mut moved = member(Kernel::Copy(Copy { axes, from: Dim::from(0) }), &[x], Layout::Inside, 0);
+    moved.write = place(1, &[], Layout::Inside);
+    for (one, exact) in [(norm, false), (indexed, true), (moved, true)] {
+        let case = Case::new(&symbols, vec![one]);
+        let case = if exact { case.exact() } else { case };
+        let (_, _, texts) = case.variants();
+        assert!(texts.list().iter().all(|text| text.matches(": array<vec4<f32>>").count() >= 2), "{}", texts.list()[0]);
+        for size in [[1, 4], [9, 36], [3, 576], [2, 4100]] {
+            case.check(&mut device, &size);
+        }
+    }
+}

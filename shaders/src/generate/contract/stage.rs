@@ -212,6 +212,7 @@ impl<'s, 'p> Stage<'s, 'p> {
             view: moving.view.clone(),
             base: self.name(&format!("x{k}_at"), e),
             step: step(launch, &moving.view, moving.k.last().unwrap_or(&Dim::from(0)), "along"),
+            wide: false,
         };
         self.side.inputs.iter().map(input).collect()
     }
@@ -383,6 +384,7 @@ impl<'s, 'p> Stage<'s, 'p> {
                     view: moving.view.clone(),
                     base: format!("{}_x{k}_at", stat.passes.typed.name),
                     step: None,
+                    wide: false,
                 });
             }
             let coordinates = self.coordinates(launch, outer_index);

@@ -7,7 +7,7 @@ use super::super::launch::{Body, Launch, sum};
 use super::super::passes::{Lanes, Passes, RowInput, indented};
 use super::super::rows::step;
 use super::super::text::fill;
-use super::finish;
+use super::finish::{self, is_wide};
 use super::plan::{Class, Plan, Side, Sweep};
 use super::stage::{Stage, Target, reductions};
 
@@ -195,7 +195,8 @@ pub(super) fn row_inputs(
         bases += &format!("let {base} = {};\n", sum(&terms));
         let stride = moving.k.last().cloned().unwrap_or_default();
         let step = step(launch, &moving.view, &stride, "along");
-        inputs.push(RowInput { k: *k, view: moving.view.clone(), base, step });
+        let wide = is_wide(moving, &moving.k, &[&moving.z, &moving.m]);
+        inputs.push(RowInput { k: *k, view: moving.view.clone(), base, step, wide });
     }
     (inputs, bases)
 }
