@@ -88,6 +88,16 @@ pub(super) fn sum(terms: &[String]) -> String {
     if terms.is_empty() { "0u".into() } else { terms.join(" + ") }
 }
 
+/// An expression plus a number.
+pub(super) fn plus(expression: &str, number: u32) -> String {
+    if number == 0 { expression.to_string() } else { format!("{expression} + {number}u") }
+}
+
+/// The same as an operand of a product.
+pub(super) fn grouped(expression: &str, number: u32) -> String {
+    if number == 0 { expression.to_string() } else { format!("({expression} + {number}u)") }
+}
+
 impl<'a> Launch<'a> {
     /// A text of the chosen members, with the buffers that an earlier pass found to be vec4.
     pub(super) fn new(members: &'a [Member], chosen: &[usize], wide: BTreeSet<usize>) -> Launch<'a> {
@@ -257,7 +267,7 @@ impl<'a> Launch<'a> {
     pub(super) fn moved(&mut self, view: &View, axes: &Axes, strides: &[Dim], index: &str) -> Vec<String> {
         let mut terms = vec![];
         for (axis, stride) in strides.iter().enumerate() {
-            if *stride == Dim::from(0) {
+            if *stride == Dim::from(0) || index == "0u" {
                 continue;
             }
             let coordinate = self.coordinate(axes, axis, index);
@@ -305,7 +315,7 @@ impl<'a> Launch<'a> {
         let raw = if self.is_wide(buffer, true) {
             format!("b{buffer}[({at}) / 4u]")
         } else {
-            let each: Vec<String> = (0..4).map(|c| format!("b{buffer}[{at} + {c}u]")).collect();
+            let each: Vec<String> = (0..4).map(|c| format!("b{buffer}[{}]", plus(at, c))).collect();
             format!("vec4<{}>({})", self.bound[buffer].memory, each.join(", "))
         };
         let four = self.typed(buffer, view.dtype, &raw, "vec4");
@@ -340,7 +350,7 @@ impl<'a> Launch<'a> {
         if self.is_wide(buffer, true) {
             return format!("b{buffer}[({at}) / 4u] = {value};");
         }
-        let each: Vec<String> = (0..4).map(|c| format!("b{buffer}[{at} + {c}u] = four[{c}];")).collect();
+        let each: Vec<String> = (0..4).map(|c| format!("b{buffer}[{}] = four[{c}];", plus(at, c))).collect();
         format!("{{ let four = {value}; {} }}", each.join(" "))
     }
 

@@ -9,7 +9,7 @@ use crate::dim::Dim;
 use crate::prog::{Const, DType, Instr, Reg};
 
 use super::Unsupported;
-use super::launch::{Launch, View, memory_type, sum};
+use super::launch::{Launch, View, memory_type, plus, sum};
 use super::piece::{Inlet, Typed};
 
 /// One walk over a row.
@@ -268,7 +268,7 @@ impl<'p> Passes<'p> {
             (Inlet::In(k), None) => format!("x{k}"),
             (Inlet::In(k), Some(c)) => format!("x{k}[{c}]"),
             (Inlet::Coordinate(0), None) => j.to_string(),
-            (Inlet::Coordinate(0), Some(c)) => format!("{j} + {c}u"),
+            (Inlet::Coordinate(0), Some(c)) => plus(j, c as u32),
             (Inlet::Coordinate(axis), _) => coordinate(*axis),
             (Inlet::Given(reg), _) => self.name(*reg),
         }
@@ -333,12 +333,13 @@ pub(super) fn reduce(launch: &mut Launch<'_>, lanes: &Lanes, gathered: &[Gathere
         let offset = counts[kind] * threads;
         counts[kind] += 1;
         launch.shared(array, memory_type(own.dtype), counts[kind] * threads);
-        let at = if offset == 0 { first.clone() } else { format!("{offset}u + {first}") };
+        let at = plus(first, offset);
+        let own_at = if at == "0u" { lane.clone() } else { format!("{at} + {lane}") };
         let (name, part) = (&own.name, own.part());
-        leave += &format!("{array}[{at} + {lane}] = {part};\n");
+        leave += &format!("{array}[{own_at}] = {part};\n");
         if *count > 32 {
             middle += &format!(
-                "    {part} = {array}[{at} + {lane}];\n    for (var other = {lane} + {few}u; other < {count}u; other += {few}u) {{\n        {part} = {};\n    }}\n    {array}[{at} + {lane}] = {part};\n",
+                "    for (var other = {lane} + {few}u; other < {count}u; other += {few}u) {{\n        {part} = {};\n    }}\n    {array}[{own_at}] = {part};\n",
                 own.join(&part, &format!("{array}[{at} + other]")),
             );
         }

@@ -5,7 +5,7 @@ use crate::prog::{DType, Prog};
 use crate::schedule::Member;
 
 use super::Unsupported;
-use super::launch::{Body, Launch, View, sum};
+use super::launch::{Body, Launch, View, plus, sum};
 use super::piece::{Inlet, Typed, four};
 use super::space::{Axes, stretched};
 use super::text::fill;
@@ -79,7 +79,7 @@ pub(super) fn body(launch: &mut Launch<'_>, prog: &Prog, symbols: &mut Symbols) 
         Inlet::In(k) if values.contains(&(*k, true)) => format!("x{k}[{c}]"),
         Inlet::In(k) => format!("x{k}"),
         Inlet::Coordinate(axis) => match axes.place_of(rank - 1 - usize::from(*axis)) {
-            Some(place) if wide && Some(place) == last_axis => format!("i{axis} + {c}u"),
+            Some(place) if wide && Some(place) == last_axis => plus(&format!("i{axis}"), c as u32),
             Some(_) => format!("i{axis}"),
             None => "0u".into(),
         },

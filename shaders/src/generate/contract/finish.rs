@@ -40,14 +40,8 @@ pub(super) fn function(launch: &mut Launch<'_>, plan: &Plan<'_>, width: usize) -
     let (rows, columns) = (launch.size("m", &plan.m.count()), launch.size("n", &plan.n.count()));
     let whole = wide && is_whole(&plan.n.sizes);
     let piece = plan.epi.piece(launch, plan.epi.prog.root(), &Default::default(), "at")?;
-    let mut body = format!("    if (m >= {rows} || n >= {columns}) {{\n        return;\n    }}\n");
+    let mut body = String::new();
     let column = |c: usize| if c == 0 { "n".to_string() } else { format!("n{c}") };
-    if wide {
-        for c in 1..4 {
-            let n = if whole { format!("n + {c}u") } else { format!("min(n + {c}u, {columns} - 1u)") };
-            body += &format!("    let n{c} = {n};\n");
-        }
-    }
     let mut vectors = vec![];
     for (k, moving) in &plan.extras {
         let still = is_still(&moving.n);
@@ -119,6 +113,12 @@ pub(super) fn function(launch: &mut Launch<'_>, plan: &Plan<'_>, width: usize) -
             }
         }
     }
+    let mut text = format!("    if (m >= {rows} || n >= {columns}) {{\n        return;\n    }}\n");
+    for c in (1..4).filter(|c| body.contains(&format!("n{c}"))) {
+        let n = if whole { format!("n + {c}u") } else { format!("min(n + {c}u, {columns} - 1u)") };
+        text += &format!("    let n{c} = {n};\n");
+    }
+    let body = text + &body;
     let name = launch.named("finish");
     let kind = if wide { "vec4<f32>" } else { "f32" };
     let mut parameters: Vec<String> = ["z", "m", "n"].map(|index| format!("{index}: u32")).to_vec();

@@ -1,13 +1,13 @@
 //! Staging: how a side of a product gets from memory into workgroup memory, four elements a thread at a time.
 //!
 //! A side is staged along `k` or along its outer index (rows of the left, columns of the right), whichever is dense in
-//! memory. Outer indices are clamped to the last one, whose results nobody writes; beyond the last `k` zeros are staged.
+//! memory: `quad` is the first of four indices that way within the tile, `line` the index the other way. Outer indices are clamped to the last one, whose results nobody writes; beyond the last `k` zeros are staged.
 
 use crate::dim::Dim;
 use crate::prog::{DType, Instr, Reg};
 
 use super::super::Unsupported;
-use super::super::launch::{Launch, sum};
+use super::super::launch::{Launch, grouped, plus, sum};
 use super::super::passes::{Gathered, Passes, RowInput};
 use super::super::piece::{Inlet, Piece, four};
 use super::super::rows::step;
@@ -121,9 +121,8 @@ impl<'s, 'p> Stage<'s, 'p> {
         let (outer_count, _) = &self.limits;
         let mut text = String::new();
         for e in 0..self.quads() {
-            let [f, o, q, r] = ["f", "o", "q", "r"].map(|what| self.name(what, e));
-            text += &format!("let {f} = thread + {}u;\n", e * threads);
-            // q is the quad's first index along its direction, r its index along the other.
+            let [f, o, q, r] = ["item", "outer", "quad", "line"].map(|what| self.name(what, e));
+            text += &format!("let {f} = {};\n", plus("thread", e * threads));
             let across = if self.along_k { depth / 4 } else { outer / 4 };
             text += &format!("let {q} = ({f} % {across}u) * 4u;\nlet {r} = {f} / {across}u;\n");
             if self.along_k {
@@ -132,7 +131,7 @@ impl<'s, 'p> Stage<'s, 'p> {
                 text += &format!("let {o} = min({origin} + {q}, {outer_count} - 4u);\n");
             } else {
                 for c in 0..4 {
-                    text += &format!("let {o}_{c} = min({origin} + {q} + {c}u, {outer_count} - 1u);\n");
+                    text += &format!("let {o}_{c} = min({origin} + {}, {outer_count} - 1u);\n", plus(&q, c));
                 }
             }
             for (k, moving) in &self.side.inputs {
@@ -143,7 +142,7 @@ impl<'s, 'p> Stage<'s, 'p> {
                     text += &format!("let {at} = {};\n", self.base(launch, moving, &index));
                 } else {
                     for c in 0..4 {
-                        let index = if self.whole { format!("({o} + {c}u)") } else { format!("{o}_{c}") };
+                        let index = if self.whole { grouped(&o, c) } else { format!("{o}_{c}") };
                         text += &format!("let {at}_{c} = {};\n", self.base(launch, moving, &index));
                     }
                 }
@@ -172,11 +171,11 @@ impl<'s, 'p> Stage<'s, 'p> {
         let mut text = String::new();
         for (number, reg) in reductions(passes).iter().enumerate() {
             let first = number as u32 * self.target.outer;
-            let r = self.name("r", e);
-            text += &format!("let {}_{e} = row_values[{first}u + {r}];\n", passes.name(*reg));
+            let r = self.name("line", e);
+            text += &format!("let {}_{e} = row_values[{}];\n", passes.name(*reg), plus(&r, first));
         }
         let inputs = self.row_inputs(launch, e);
-        let coordinates = self.coordinates(launch, &self.name("o", e));
+        let coordinates = self.coordinates(launch, &self.name("outer", e));
         let coordinate = |axis: u8| coordinates[usize::from(axis)].clone();
         if passes.typed.prog.reduces_rows() {
             text += &passes.scalars(launch, 0..passes.levels(), &inputs, &coordinate, &format!("_{e}"))?;
@@ -241,7 +240,7 @@ impl<'s, 'p> Stage<'s, 'p> {
         let count = &self.limits.1;
         let mut text = String::new();
         for e in 0..self.quads() {
-            let [q, r, k] = ["q", "r", "k"].map(|what| self.name(what, e));
+            let [q, r, k] = ["quad", "line", "k"].map(|what| self.name(what, e));
             let moving: Vec<&(u8, Moving)> =
                 self.side.inputs.iter().filter(|(_, moving)| !is_still(&moving.k)).collect();
             if moving.is_empty() {
@@ -252,10 +251,10 @@ impl<'s, 'p> Stage<'s, 'p> {
                 vec![k]
             } else if self.whole {
                 text += &format!("let {k} = min(k0 + {q}, {count} - 4u);\n");
-                (0..4).map(|c| if c == 0 { k.clone() } else { format!("({k} + {c}u)") }).collect()
+                (0..4).map(|c| grouped(&k, c)).collect()
             } else {
                 for c in 0..4 {
-                    text += &format!("let {k}_{c} = min(k0 + {q} + {c}u, {count} - 1u);\n");
+                    text += &format!("let {k}_{c} = min(k0 + {}, {count} - 1u);\n", plus(&q, c));
                 }
                 (0..4).map(|c| format!("{k}_{c}")).collect()
             };
@@ -273,11 +272,10 @@ impl<'s, 'p> Stage<'s, 'p> {
         let (count, width) = (&self.limits.1, outer / 4 + 1);
         let mut text = String::new();
         for e in 0..self.quads() {
-            let [q, r] = ["q", "r"].map(|what| self.name(what, e));
-            let k_of = |c: usize| match (self.along_k, c) {
-                (true, 0) => format!("k0 + {q}"),
-                (true, c) => format!("k0 + {q} + {c}u"),
-                (false, _) => format!("k0 + {r}"),
+            let [q, r] = ["quad", "line"].map(|what| self.name(what, e));
+            let k_of = |c: usize| match self.along_k {
+                true => plus(&format!("k0 + {q}"), c as u32),
+                false => format!("k0 + {r}"),
             };
             let alone = self.piece.is_identity().then(|| self.piece.inlets.first().copied()).flatten();
             let vector = match alone {
@@ -295,7 +293,8 @@ impl<'s, 'p> Stage<'s, 'p> {
             text += &format!("let {v} = {masked};\n");
             if self.along_k {
                 for c in 0..4 {
-                    text += &format!("tile[{first} + ({q} + {c}u) * {width}u + {r} / 4u][{r} % 4u] = {v}[{c}];\n");
+                    let line = format!("{} * {width}u", grouped(&q, c));
+                    text += &format!("tile[{first} + {line} + {r} / 4u][{r} % 4u] = {v}[{c}];\n");
                 }
             } else {
                 text += &format!("tile[{first} + {r} * {width}u + {q} / 4u] = {v};\n");
@@ -319,10 +318,10 @@ impl<'s, 'p> Stage<'s, 'p> {
     }
 
     fn call(&self, launch: &mut Launch<'_>, piece: &Piece, e: u32, c: usize, k: &str) -> String {
-        let o = self.name("o", e);
+        let o = self.name("outer", e);
         let outer = match (self.along_k, self.whole) {
             (true, _) => o,
-            (false, true) => format!("({o} + {c}u)"),
+            (false, true) => grouped(&o, c as u32),
             (false, false) => format!("{o}_{c}"),
         };
         piece.call(|inlet| match inlet {
@@ -359,8 +358,8 @@ impl<'s, 'p> Stage<'s, 'p> {
                 region += 1;
                 for e in 0..self.quads() {
                     text += &format!(
-                        "parts[{first}u + part * {each}u + thread + {}u] = {}_{e};\n",
-                        e * threads,
+                        "parts[{}] = {}_{e};\n",
+                        plus(&format!("part * {each}u + thread"), first + e * threads),
                         own.part()
                     );
                 }
@@ -368,7 +367,10 @@ impl<'s, 'p> Stage<'s, 'p> {
                 collect += &format!(
                     "    var {name} = {};\n    for (var group_part = 0u; group_part < {parts}u; group_part++) {{\n        for (var q = 0u; q < {across}u; q++) {{\n            {name} = {};\n        }}\n    }}\n",
                     own.first(),
-                    own.join(name, &format!("parts[{first}u + group_part * {each}u + lane * {across}u + q]")),
+                    own.join(
+                        name,
+                        &format!("parts[{}]", plus(&format!("group_part * {each}u + lane * {across}u + q"), first))
+                    ),
                 );
             }
             let outer_index = "row_of_lane";
@@ -392,7 +394,7 @@ impl<'s, 'p> Stage<'s, 'p> {
             let scalars = stat.passes.scalars(launch, 0..stat.passes.levels(), &inputs, &coordinate, "")?;
             values += &super::super::passes::indented(&scalars);
             let root = stat.passes.name(stat.passes.typed.prog.root());
-            values += &format!("    row_stats[{}u + lane] = {root};\n", slot(stat.term) * outer);
+            values += &format!("    row_stats[{}] = {root};\n", plus("lane", slot(stat.term) * outer));
         }
         text += "workgroupBarrier();\n";
         text +=

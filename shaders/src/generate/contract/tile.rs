@@ -3,7 +3,7 @@
 use crate::dim::Symbols;
 
 use super::super::Unsupported;
-use super::super::launch::{Body, Launch, sum};
+use super::super::launch::{Body, Launch, grouped, plus, sum};
 use super::super::passes::{Lanes, Passes, RowInput, indented};
 use super::super::rows::step;
 use super::super::text::fill;
@@ -89,9 +89,11 @@ fn sweep_text(
     symbols: &mut Symbols,
 ) -> Result<String, Unsupported> {
     let (each, parts) = (tile.threads(), tile.parts);
-    let start = if parts > 1 { format!("part * {share}u") } else { "0u".into() };
-    let target =
-        |outer: u32, first: u32| Target { outer, depth: DEPTH, threads: each, first: format!("{start} + {first}u") };
+    let start = |first: u32| match parts {
+        1 => format!("{first}u"),
+        _ => plus(&format!("part * {share}u"), first),
+    };
+    let target = |outer: u32, first: u32| Target { outer, depth: DEPTH, threads: each, first: start(first) };
     let mut rows = String::new();
     if sweep.left.passes.typed.prog.reduces_rows() {
         rows += &rows_first(launch, plan, sweep, tile, &sweep.left.passes, &mut |launch, passes, row| {
@@ -99,7 +101,8 @@ fn sweep_text(
             let all = reductions(passes);
             launch.shared("row_values", "f32", all.len() as u32 * tile.rows);
             for (number, reg) in all.iter().enumerate() {
-                text += &format!("row_values[{}u + {row}] = {};\n", number as u32 * tile.rows, passes.name(*reg));
+                let at = plus(row, number as u32 * tile.rows);
+                text += &format!("row_values[{at}] = {};\n", passes.name(*reg));
             }
             text
         })?;
@@ -111,7 +114,7 @@ fn sweep_text(
     for stat in sweep.stats.iter().filter(|stat| !stat.passes.is_single()) {
         rows += &rows_first(launch, plan, sweep, tile, &stat.passes, &mut |_, passes, row| {
             let root = passes.name(passes.typed.prog.root());
-            format!("row_stats[{}u + {row}] = {root};\n", slot(stat.term) * tile.rows)
+            format!("row_stats[{}] = {root};\n", plus(row, slot(stat.term) * tile.rows))
         })?;
     }
     let (a_width, b_width) = (tile.rows / 4 + 1, tile.columns / 4 + 1);
@@ -120,7 +123,7 @@ fn sweep_text(
     let mut multiply = String::new();
     for i in 0..tile.each / 4 {
         let further = i * (tile.rows / tile.each);
-        multiply += &format!("let row{i} = tile[{start} + kk * {a_width}u + ty + {further}u];\n");
+        multiply += &format!("let row{i} = tile[{} + kk * {a_width}u + ty];\n", start(further));
     }
     for (j, (t, side)) in sweep.rights.iter().enumerate() {
         let first = DEPTH * (a_width + j as u32 * b_width);
@@ -128,7 +131,7 @@ fn sweep_text(
         before += &right.before(launch, "n0")?;
         fetch += &right.fetch(launch);
         leave += &right.leave(launch);
-        multiply += &format!("let column{j} = tile[{start} + {first}u + kk * {b_width}u + tx];\n");
+        multiply += &format!("let column{j} = tile[{} + kk * {b_width}u + tx];\n", start(first));
         for i in 0..tile.each {
             multiply += &format!("acc{t}_{i} = fma(vec4<f32>(row{}[{}]), column{j}, acc{t}_{i});\n", i / 4, i % 4);
         }
@@ -224,11 +227,11 @@ fn finish_text(launch: &mut Launch<'_>, plan: &Plan<'_>, tile: Tile) -> Result<S
     let quads = tile.rows * across;
     let mut text = String::new();
     let stats = |row: &str| -> String {
-        (0..plan.stats.len()).map(|s| format!(", row_stats[{}u + {row}]", s as u32 * tile.rows)).collect()
+        (0..plan.stats.len()).map(|s| format!(", row_stats[{}]", plus(row, s as u32 * tile.rows))).collect()
     };
     if parts == 1 {
         for i in 0..tile.each {
-            let row = format!("ty * 4u + {}u", i / 4 * (tile.rows / tile.each) * 4 + i % 4);
+            let row = plus("ty * 4u", i / 4 * (tile.rows / tile.each) * 4 + i % 4);
             let sums: String = (0..plan.terms).map(|t| format!(", acc{t}_{i}")).collect();
             text += &format!("{name}(z, m0 + {row}, n0 + tx * 4u{sums}{});\n", stats(&row));
         }
@@ -238,18 +241,19 @@ fn finish_text(launch: &mut Launch<'_>, plan: &Plan<'_>, tile: Tile) -> Result<S
     for t in 0..plan.terms {
         for i in 0..tile.each {
             let row = i / 4 * (tile.rows / tile.each) * 4 + i % 4;
-            text += &format!("tile[part * {quads}u + (ty * 4u + {row}u) * {across}u + tx] = acc{t}_{i};\n");
+            let row = grouped("ty * 4u", row);
+            text += &format!("tile[part * {quads}u + {row} * {across}u + tx] = acc{t}_{i};\n");
         }
         text += "workgroupBarrier();\n";
         for e in 0..own {
             let terms: Vec<String> =
-                (0..parts).map(|part| format!("tile[lane + {}u]", e * each * parts + part * quads)).collect();
+                (0..parts).map(|part| format!("tile[{}]", plus("lane", e * each * parts + part * quads))).collect();
             text += &format!("let sum{t}_{e} = {};\n", terms.join(" + "));
         }
         text += "workgroupBarrier();\n";
     }
     for e in 0..own {
-        let quad = format!("(lane + {}u)", e * each * parts);
+        let quad = grouped("lane", e * each * parts);
         let sums: String = (0..plan.terms).map(|t| format!(", sum{t}_{e}")).collect();
         let row = format!("{quad} / {across}u");
         text += &format!("{name}(z, m0 + {row}, n0 + {quad} % {across}u * 4u{sums}{});\n", stats(&row));
