@@ -77,7 +77,7 @@ pub fn variants(members: &[Member], symbols: &mut Symbols, texts: &mut Texts) ->
     let results = products.fold(Dim::from(0), |sum, member| &sum + &product(&member.shape));
     let mut choices = vec![];
     for member in 0..members.len() {
-        choices.push(ways(members, member, &results, symbols)?);
+        choices.push(ways(members, member, &results)?);
     }
     let mut conditions: Vec<&Condition> = vec![];
     for (condition, _) in choices.iter().flatten().filter(|(condition, _)| *condition != Condition::Always) {
@@ -120,28 +120,25 @@ fn asks_for_memory(condition: &Condition) -> bool {
 fn with_memory(condition: &Condition, bytes: u32) -> Condition {
     match condition {
         Condition::WorkgroupMemory(_) => Condition::WorkgroupMemory(bytes),
-        Condition::All(all) => Condition::All(all.iter().map(|one| with_memory(one, bytes)).collect()),
-        Condition::AtMost(..) if bytes > BASELINE => {
+        Condition::All(all) if asks_for_memory(condition) => Condition::All(
+            all.iter().map(|one| if asks_for_memory(one) { with_memory(one, bytes) } else { one.clone() }).collect(),
+        ),
+        Condition::AtMost(..) | Condition::All(_) if bytes > BASELINE => {
             Condition::All(vec![condition.clone(), Condition::WorkgroupMemory(bytes)])
         }
-        Condition::Always | Condition::AtMost(..) => condition.clone(),
+        Condition::Always | Condition::AtMost(..) | Condition::All(_) => condition.clone(),
     }
 }
 
 /// The ways of one member with their conditions; `results` counts the elements that all products of the launch make, so
 /// that products of one launch change their form together.
-fn ways(
-    members: &[Member],
-    member: usize,
-    results: &Dim,
-    symbols: &Symbols,
-) -> Result<Vec<(Condition, Choice)>, Unsupported> {
+fn ways(members: &[Member], member: usize, results: &Dim) -> Result<Vec<(Condition, Choice)>, Unsupported> {
     let always = |choice| vec![(Condition::Always, choice)];
     Ok(match &members[member].kernel {
         Kernel::Rows(prog) if prog.reduces_rows() => {
-            let longest = rows::longest(prog, &Launch::new(members, &[member], BTreeSet::new()), symbols)?;
+            let length = rows::lengths(prog, &Launch::new(members, &[member], BTreeSet::new()))?;
             let either = [Choice::Rows { lanes: rows::SHORT }, Choice::Rows { lanes: rows::LONG }];
-            split(longest, rows::LONGEST_SHORT, either)
+            split(length, rows::LONGEST_SHORT, either)
         }
         Kernel::Rows(_) => always(Choice::Pointwise),
         Kernel::ColumnSum(_) => always(Choice::ColumnSum),

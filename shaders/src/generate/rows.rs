@@ -1,5 +1,7 @@
 //! Row programs with reductions: short rows several to a workgroup, long rows one.
 
+use std::collections::BTreeSet;
+
 use crate::dim::{Dim, Symbols};
 use crate::prog::Prog;
 
@@ -30,13 +32,12 @@ pub(super) fn step(launch: &mut Launch<'_>, view: &View, stride: &Dim, name: &st
     }
 }
 
-/// The longest row that a program walks over.
-pub(super) fn longest(prog: &Prog, launch: &Launch<'_>, symbols: &Symbols) -> Result<Dim, Unsupported> {
+/// The lengths of the rows that a program walks over, added up: each length once.
+pub(super) fn lengths(prog: &Prog, launch: &Launch<'_>) -> Result<Dim, Unsupported> {
     let (shapes, dtypes) = arguments(launch.member());
     let passes = Passes::new(Typed::new(prog, "f", &shapes, &dtypes)?);
-    let lengths = passes.passes.into_iter().map(|pass| pass.length);
-    let longest = lengths.max_by_key(|length| symbols.bounds(length).1);
-    longest.ok_or_else(|| Unsupported::new("a row program without rows"))
+    let lengths: BTreeSet<Dim> = passes.passes.into_iter().map(|pass| pass.length).collect();
+    Ok(lengths.iter().fold(Dim::from(0), |sum, length| &sum + length))
 }
 
 /// The body of a member whose rows have `lanes` lanes each.

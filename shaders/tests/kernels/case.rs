@@ -26,9 +26,11 @@ pub(crate) enum Layout {
     Odd,
     /// The first axis has padded rows, counted from the second.
     Padded,
+    /// The same with rows that start at odd elements.
+    Ragged,
 }
 
-pub(crate) const LAYOUTS: [Layout; 4] = [Layout::Aligned, Layout::Inside, Layout::Odd, Layout::Padded];
+pub(crate) const LAYOUTS: [Layout; 5] = [Layout::Aligned, Layout::Inside, Layout::Odd, Layout::Padded, Layout::Ragged];
 
 /// How far results may be from the reference.
 #[derive(Clone, Copy, Debug)]
@@ -75,10 +77,10 @@ pub(crate) fn place(buffer: usize, shape: &[Dim], layout: Layout) -> Place {
         Layout::Aligned => {}
         Layout::Inside => place.offset = Dim::from(256 + 16),
         Layout::Odd => place.offset = Dim::from(512 + 4),
-        Layout::Padded => {
+        Layout::Padded | Layout::Ragged => {
             if let Some((rows, inner)) = shape.split_first() {
                 let inner = inner.iter().fold(Dim::from(1), |product, size| &product * size);
-                let stride = &(&inner * &Dim::from(4)) + &Dim::from(4 * 8);
+                let stride = &(&inner * &Dim::from(4)) + &Dim::from(if layout == Layout::Padded { 32 } else { 20 });
                 place.lead.push(Lead { first: Dim::from(1), count: rows.clone(), stride });
             }
         }

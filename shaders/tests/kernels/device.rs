@@ -1,5 +1,7 @@
 //! A Vulkan device that runs one dispatch after another; buffers live in memory that the host sees.
 
+use std::collections::BTreeMap;
+
 use blade_graphics as gpu;
 use gpu::{ShaderBindable, ShaderData};
 use meganeura_shaders::schedule::MAX_BINDINGS;
@@ -8,6 +10,8 @@ use meganeura_shaders::schedule::MAX_BINDINGS;
 pub(crate) struct Device {
     context: gpu::Context,
     encoder: gpu::CommandEncoder,
+    /// Made pipelines by their texts: the driver compiles each once.
+    pipelines: BTreeMap<String, gpu::ComputePipeline>,
 }
 
 /// A dispatch with everything known.
@@ -57,10 +61,10 @@ impl Device {
         };
         let desc = gpu::CommandEncoderDesc { name: "test", buffer_count: 1, manual_barriers: false };
         let encoder = context.create_command_encoder(desc);
-        Some(Device { context, encoder })
+        Some(Device { context, encoder, pipelines: BTreeMap::new() })
     }
 
-    /// Runs dispatches one after another over buffers that start as given; returns what they become.
+    /// Runs dispatches, each after the one before, over buffers that start as given; returns what they become.
     pub(crate) fn run(&mut self, buffers: &[Vec<u32>], runs: &[Run<'_>]) -> Vec<Vec<u32>> {
         let made: Vec<gpu::Buffer> = buffers
             .iter()
@@ -78,11 +82,11 @@ impl Device {
             // The library wants the uniform to have the size of the bound type.
             let padding: String = (run.words.len()..64).map(|word| format!("    pad{word}: u32,\n")).collect();
             let text = run.text.replacen("\n}", &format!("\n{padding}}}"), 1);
-            let shader = self.context.create_shader(gpu::ShaderDesc { source: &text, naga_module: None });
-            let mut pipeline = self.context.create_compute_pipeline(gpu::ComputePipelineDesc {
-                name: "test",
-                data_layouts: &[&layout],
-                compute: shader.at("main"),
+            let pipeline = self.pipelines.entry(text).or_insert_with_key(|text| {
+                let shader = self.context.create_shader(gpu::ShaderDesc { source: text, naga_module: None });
+                let desc =
+                    gpu::ComputePipelineDesc { name: "test", data_layouts: &[&layout], compute: shader.at("main") };
+                self.context.create_compute_pipeline(desc)
             });
             let mut data = Data { buffers: [made[0].into(); MAX_BINDINGS], words: [0; 64] };
             for (slot, (buffer, offset)) in data.buffers.iter_mut().zip(&run.bindings) {
@@ -92,7 +96,7 @@ impl Device {
             self.encoder.start();
             {
                 let mut pass = self.encoder.compute("test");
-                let mut bound = pass.with(&pipeline);
+                let mut bound = pass.with(pipeline);
                 bound.bind(0, &data);
                 let x = run.groups.clamp(1, 65_535);
                 let grid = [x as u32, run.groups.div_ceil(x) as u32, 1];
@@ -102,7 +106,6 @@ impl Device {
             }
             let sync = self.context.submit(&mut self.encoder);
             assert!(self.context.wait_for(&sync, 60_000).unwrap(), "the device does not answer");
-            self.context.destroy_compute_pipeline(&mut pipeline);
         }
         let read = |(buffer, words): (&gpu::Buffer, &Vec<u32>)| {
             // SAFETY: all commands have ended, and the buffer is as long as it was when it was filled.

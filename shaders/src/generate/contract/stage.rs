@@ -1,7 +1,8 @@
 //! Staging: how a side of a product gets from memory into workgroup memory, four elements a thread at a time.
 //!
 //! A side is staged along `k` or along its outer index (rows of the left, columns of the right), whichever is dense in
-//! memory: `quad` is the first of four indices that way within the tile, `line` the index the other way. Outer indices are clamped to the last one, whose results nobody writes; beyond the last `k` zeros are staged.
+//! memory: `quad` is the first of four indices that way within the tile, `line` the index the other way. Outer indices
+//! are clamped to the last one, whose results nobody writes; beyond the last `k` zeros are staged.
 
 use crate::dim::Dim;
 use crate::prog::{DType, Instr, Reg};
