@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use egg::Id;
-use meganeura_shaders::kernel::{Contract, Kernel, Spec, Term};
+use meganeura_shaders::kernel::{Contract, Spec, Term};
 use meganeura_shaders::prog::{DType, Prog};
 use meganeura_shaders::schedule::MAX_BINDINGS;
 
@@ -90,8 +90,8 @@ pub fn sides_are_floats(eg: &Eg, contract: &Contract, args: &[Id]) -> bool {
     contract.dtypes(&dtypes).is_some()
 }
 
-/// Whether kernels fit into one launch.
-pub fn launch_fits(kernels: &[Kernel], args: &[Id]) -> bool {
+/// Whether so many kernels fit into one launch.
+pub fn launch_fits(kernels: usize, args: &[Id]) -> bool {
     let distinct: BTreeSet<&Id> = args.iter().collect();
-    kernels.len() > 1 && distinct.len() + kernels.len() <= MAX_BINDINGS
+    distinct.len() + kernels <= MAX_BINDINGS
 }

@@ -23,12 +23,33 @@ struct Member {
     args: Vec<Id>,
 }
 
-fn launch(members: Vec<Member>) -> Vec<(New, New)> {
+/// Launches of the members in order, each of as many as bind no more than one may.
+fn launches(members: Vec<Member>) -> Vec<(New, New)> {
+    let mut found = vec![];
+    let mut chosen: Vec<Member> = vec![];
+    for member in members {
+        chosen.push(member);
+        if !fits(&chosen)
+            && let Some(last) = chosen.pop()
+        {
+            found.extend(launch(std::mem::replace(&mut chosen, vec![last])));
+        }
+    }
+    found.extend(launch(chosen));
+    found
+}
+
+fn fits(members: &[Member]) -> bool {
     let args: Vec<Id> = members.iter().flat_map(|m| m.args.iter().copied()).collect();
-    let kernels: Arc<[Kernel]> = members.iter().map(|m| m.kernel.clone()).collect();
-    if !templates::launch_fits(&kernels, &args) {
+    templates::launch_fits(members.len(), &args)
+}
+
+fn launch(members: Vec<Member>) -> Vec<(New, New)> {
+    if members.len() < 2 || !fits(&members) {
         return vec![];
     }
+    let args: Vec<Id> = members.iter().flat_map(|m| m.args.iter().copied()).collect();
+    let kernels: Arc<[Kernel]> = members.iter().map(|m| m.kernel.clone()).collect();
     let values: Vec<Id> = members.iter().map(|m| m.class).collect();
     let tuple = New::Node(Op::Tuple, classes(&values));
     let project = |(i, v): (usize, &Id)| (New::Class(*v), New::Node(Op::Proj(i as u8), vec![tuple.clone()]));
@@ -60,9 +81,9 @@ pub(super) fn products(eg: &Eg) -> Vec<(New, New)> {
         let bare = one_a_weight(group.iter());
         let furthest = one_a_weight(group.iter().rev());
         let same = bare.iter().map(|m| m.class).eq(furthest.iter().map(|m| m.class));
-        found.extend(launch(furthest));
+        found.extend(launches(furthest));
         if !same {
-            found.extend(launch(bare));
+            found.extend(launches(bare));
         }
     }
     found
@@ -104,15 +125,15 @@ pub(super) fn loops(eg: &Eg) -> Vec<(New, New)> {
         }
     }
     let mut reach = Reach::new(eg);
-    let mut launches: BTreeSet<Vec<(Id, Kernel, Vec<Id>)>> = BTreeSet::new();
+    let mut packs: BTreeSet<Vec<(Id, Kernel, Vec<Id>)>> = BTreeSet::new();
     for (_, group) in groups.into_iter().filter(|(key, group)| !key.is_empty() && group.len() > 1) {
         let all: Vec<Id> = group.keys().copied().collect();
         let mut outer = |class: &Id| !all.iter().any(|other| other != class && reach.below(&[*other]).contains(class));
         let members = group.into_iter().filter(|(class, _)| outer(class));
-        launches.insert(members.map(|(class, (_, m))| (class, m.kernel, m.args)).collect());
+        packs.insert(members.map(|(class, (_, m))| (class, m.kernel, m.args)).collect());
     }
     let member = |(class, kernel, args)| Member { class, kernel, args };
-    launches.into_iter().flat_map(|members| launch(members.into_iter().map(member).collect())).collect()
+    packs.into_iter().flat_map(|members| launches(members.into_iter().map(member).collect())).collect()
 }
 
 /// A column sum beside a product that contracts the same columns (bias and weight gradient).

@@ -24,6 +24,44 @@ fn a_decoder_layer_is_six_kernels() {
     }
 }
 
+/// `x V + softmax(x W)`: the product with the sum behind it waits for the other, so the bare products share a launch.
+#[test]
+fn packed_products_do_not_wait_for_each_other() {
+    let searched = searched(&softmax_gate(576, 64), &at(1));
+    assert_eq!(searched.outline()[0], "product | product");
+    let packs = searched.eg.classes().flat_map(|class| &class.nodes).filter(|n| matches!(n.op, Op::Launch(_)));
+    let products = packs.filter(|n| outline(&n.op).matches("product").count() == 2);
+    assert_eq!(products.count(), 1, "and nothing else is offered");
+}
+
+/// A transpose before a loop is a label order of the product behind it.
+#[test]
+fn views_reach_over_loops() {
+    let graph = model(|f| {
+        let shape = f.rows(4);
+        let (x, w) = (f.input(shape), f.tensor(&[6, 4]));
+        let turned = f.g.transpose(w, &[1, 0]);
+        let x = f.g.repeat(&3.into(), false, &[x], &[], |g, _, x, _| (vec![g.un(Un::Tanh, x[0])], vec![]))[0];
+        vec![matmul(&mut f.g, x, turned)]
+    });
+    let fused = fuse(&graph).unwrap();
+    assert!(!fused.nodes.iter().any(|n| matches!(n.op, ops::Op::Transpose(_))), "{fused}");
+}
+
+/// Every dimension counts 128, if it may; the same graph with other bounds has other kernels.
+#[test]
+fn choices_are_made_at_a_size_within_the_bounds() {
+    let at = |low: i64, high: i64, step: i64| {
+        let mut symbols = Symbols::default();
+        let n = symbols.declare("n", low, high, step);
+        n.eval(&crate::egraph::cost::representative(&symbols))
+    };
+    assert_eq!([at(1, 1000, 1), at(1, 7, 1), at(300, 1000, 1), at(3, 1000, 50)], [128, 7, 300, 103]);
+    let kernels = fuse(&all_logits(576, 49152)).unwrap();
+    let kernels = kernels.nodes.iter().filter(|n| matches!(n.op, ops::Op::Kernel(_))).count();
+    assert_eq!(kernels, 2, "at 1 it would be one kernel");
+}
+
 #[test]
 fn bias_activation_and_residual_are_behind_the_product() {
     assert_eq!(searched(&mlp(64, 128, 10), &at(128)).outline(), ["product epi", "product epi"]);

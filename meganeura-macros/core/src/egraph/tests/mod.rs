@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod choices;
+mod costs;
 mod exact;
 mod greedy;
 mod kernels;

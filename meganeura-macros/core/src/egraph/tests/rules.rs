@@ -127,23 +127,82 @@ fn epilogues_are_pointwise() {
     assert_eq!(fires(&spread, "fuse/epilogue", &[]), 0);
 }
 
+/// The number of kernels, and the most buffers that one of them binds.
+fn bindings(graph: &Graph) -> (usize, usize) {
+    let searched = searched(graph, &small());
+    let bound = |node: &&ENode| {
+        let results = if let Op::Launch(kernels) = &node.op { kernels.len() } else { 1 };
+        node.args.iter().collect::<std::collections::BTreeSet<_>>().len() + results
+    };
+    let kernels = searched.kernels();
+    (kernels.len(), kernels.iter().map(bound).max().unwrap())
+}
+
+fn sum_with(f: &mut Model, x: ValueId, count: usize, sizes: &[i64]) -> ValueId {
+    let others: Vec<ValueId> = (0..count).map(|_| f.tensor(sizes)).collect();
+    others.into_iter().fold(x, |sum, other| f.g.add(sum, other))
+}
+
 #[test]
-fn epilogues_stop_at_the_bindings_of_a_launch() {
-    // Eight tensors are as many as one program takes.
-    let sum = |count: usize| {
-        after_product(|f, y| {
-            let others: Vec<ValueId> = (0..count).map(|_| f.tensor(&[6])).collect();
-            others.into_iter().fold(y, |sum, other| f.g.add(sum, other))
+fn launches_stop_at_the_buffers_that_they_may_bind() {
+    assert_eq!(bindings(&after_product(|f, y| sum_with(f, y, 3, &[6]))), (1, 6));
+    let (kernels, most) = bindings(&after_product(|f, y| sum_with(f, y, 20, &[6])));
+    assert!(kernels > 2 && most <= 15, "{kernels} kernels, {most} bindings");
+    // 8 arguments before the product and 7 behind it are allowed each, but not together.
+    let both = |before: usize, behind: usize| {
+        model(|f| {
+            let shape = f.rows(4);
+            let x = f.input(shape);
+            let x = sum_with(f, x, before, &[4]);
+            let w = f.tensor(&[6, 4]);
+            let y = einsum(&mut f.g, "mk,nk->mn", x, w);
+            vec![sum_with(f, y, behind, &[6])]
         })
     };
-    let bindings = |graph: &Graph| {
-        let searched = searched(graph, &small());
-        let kernels = searched.kernels().into_iter().map(|node| node.args.len() + 1).max().unwrap();
-        (searched.kernels().len(), kernels)
-    };
-    assert_eq!(bindings(&sum(3)), (1, 6));
-    let (kernels, most) = bindings(&sum(20));
-    assert!(kernels > 2 && most <= 15, "{kernels} kernels, {most} bindings");
+    assert_eq!(bindings(&both(7, 5)), (1, 15));
+    let (kernels, most) = bindings(&both(7, 7));
+    assert!(kernels > 1 && most <= 15, "{kernels} kernels, {most} bindings");
+    // Nine products of the same rows are two launches.
+    let many = of_rows(|f, x| {
+        let products: Vec<ValueId> = (0..9)
+            .map(|_| {
+                let w = f.tensor(&[6, 4]);
+                let y = einsum(&mut f.g, "mk,nk->mn", x, w);
+                f.result(y);
+                y
+            })
+            .collect();
+        products[0]
+    });
+    let (kernels, most) = bindings(&many);
+    assert!(kernels <= 3 && most <= 15, "{kernels} kernels, {most} bindings");
+}
+
+#[test]
+fn programs_stop_at_their_length() {
+    let long = of_rows(|f, x| {
+        (0..40).fold(x, |y, k| {
+            let y = f.g.with_const(Bin::Mul, y, 1.5 + f64::from(k));
+            f.g.un(Un::Sin, y)
+        })
+    });
+    let searched = searched(&long, &small());
+    let code = |node: &&ENode| if let Op::Kernel(Kernel::Rows(p)) = &node.op { p.code.len() } else { 0 };
+    let most = searched.kernels().iter().map(code).max().unwrap();
+    assert!((30..=48).contains(&most), "{most}");
+}
+
+/// A rule is asked again when something new lies below: the second loop follows the first behind the product.
+#[test]
+fn epilogues_follow_epilogues() {
+    let twice = after_product(|f, y| {
+        let z = f.g.un(Un::Relu, y);
+        f.result(z);
+        let shape = f.rows(6);
+        let other = f.input(shape);
+        f.g.mul(z, other)
+    });
+    assert_eq!(fires(&twice, "fuse/epilogue", &[]), 2);
 }
 
 #[test]
@@ -161,6 +220,15 @@ fn products_of_one_shape_become_accumulators() {
     };
     assert!(fires(&gated(&[6, 4], "mk,nk->mn"), "fuse/accumulators", &["fuse/epilogue"]) > 0);
     assert_eq!(fires(&gated(&[4], "mk,k->m"), "fuse/accumulators", &["fuse/epilogue"]), 0);
+    // A product that is broadcast has other rows.
+    let broadcast = model(|f| {
+        let shape = f.rows(4);
+        let (x, a, y) = (f.input(shape), f.tensor(&[6, 4]), f.tensor(&[4]));
+        let u = einsum(&mut f.g, "mk,nk->mn", x, a);
+        let v = einsum(&mut f.g, "k,nk->n", y, a);
+        vec![f.g.mul(u, v)]
+    });
+    assert_eq!(fires(&broadcast, "fuse/accumulators", &["fuse/epilogue"]), 0);
 }
 
 #[test]
@@ -224,6 +292,18 @@ fn row_scales_commute_with_products() {
         f.g.add(x, r)
     });
     assert_eq!(fires_collapsed(&shifted, "algebra/row-scale", &with), 0);
+    // One number for all rows is no statistic of a row.
+    let scalar = before_product(|f, x| {
+        let s = f.input(vec![]);
+        f.g.mul(x, s)
+    });
+    assert_eq!(fires(&scalar, "algebra/row-scale", &with), 0);
+    // Without its factor nothing is left that has rows.
+    let outer = before_product(|f, x| {
+        let (r, w) = (f.g.row_sum(x), f.tensor(&[4]));
+        f.g.mul(r, w)
+    });
+    assert_eq!(fires_collapsed(&outer, "algebra/row-scale", &with), 0);
 }
 
 /// The statistic is `[m, 1]` and the result `[m, 2, 3]`: without the place for a second column label it would meet the
@@ -267,6 +347,21 @@ fn transposes_become_label_orders() {
     assert_eq!(fires(&between, "layout/transpose-out", &[]), 0);
 }
 
+/// Three axes: an order and its inverse are not the same there.
+#[test]
+fn orders_of_three_axes_are_absorbed_both_ways() {
+    let turned = model(|f| {
+        let (x, y) = (f.input(vec![5.into(), f.m.clone(), 2.into()]), f.tensor(&[7, 2, 5]));
+        let x = f.g.transpose(x, &[2, 0, 1]);
+        let y = f.g.transpose(y, &[1, 2, 0]);
+        let z = einsum(&mut f.g, "hkm,hkn->hmn", x, y);
+        vec![f.g.transpose(z, &[1, 2, 0])]
+    });
+    assert!(fires(&turned, "layout/transpose-in", &[]) > 0);
+    assert!(fires(&turned, "layout/transpose-out", &[]) > 0);
+    assert_eq!(searched(&turned, &small()).outline(), ["product"]);
+}
+
 #[test]
 fn transposes_of_transposes_are_one_or_none() {
     let twice = |first: [u8; 3], second: [u8; 3]| {
@@ -282,6 +377,7 @@ fn transposes_of_transposes_are_one_or_none() {
     };
     assert_eq!(transposes(&twice([1, 2, 0], [1, 2, 0])), 1);
     assert_eq!(transposes(&twice([1, 2, 0], [2, 0, 1])), 0);
+    assert_eq!(transposes(&twice([1, 2, 0], [0, 2, 1])), 1);
     assert!(fires(&twice([1, 2, 0], [2, 0, 1]), "layout/transpose-transpose", &[]) > 0);
     let once = of_rows(|f, x| f.g.transpose(x, &[1, 0]));
     assert_eq!(fires(&once, "layout/transpose-transpose", &[]), 0);
@@ -336,6 +432,20 @@ fn pointwise_loops_run_before_a_reshape() {
         f.g.row_sum(y)
     });
     assert_eq!(fires(&summed, "layout/reshape-loop", &[]), 0);
+    let normal = of_rows(|f, x| {
+        let shape = vec![f.m.clone(), 2.into(), 2.into()];
+        let y = f.g.reshape(x, shape);
+        composite::softmax(&mut f.g, y)
+    });
+    assert_eq!(fires_collapsed(&normal, "layout/reshape-loop", &[]), 0);
+    let placed = of_rows(|f, x| {
+        let shape = vec![f.m.clone(), 2.into(), 2.into()];
+        let y = f.g.reshape(x, shape);
+        let column = f.g.index(0, y);
+        let column = f.g.cast(DType::F32, column);
+        f.g.mul(y, column)
+    });
+    assert_eq!(fires_collapsed(&placed, "layout/reshape-loop", &[]), 0);
 }
 
 #[test]
