@@ -266,9 +266,12 @@ impl Spec {
         if fits { dims.into_iter().collect() } else { None }
     }
 
-    /// The shape of the product; none where the sides do not fit.
+    /// The shape of the product; none where the sides do not fit, or where `b` alone would be summed.
     pub fn out_shape<S: Size>(&self, a: &[S], b: &[S]) -> Option<Vec<S>> {
         let dims = self.dims(a, b)?;
+        if self.b.iter().any(|label| !self.a.contains(label) && !self.out.contains(label)) {
+            return None;
+        }
         self.out.iter().map(|l| dims.get(usize::from(*l)).cloned()).collect()
     }
 

@@ -41,11 +41,8 @@ impl Structural for Contract {
     fn vjp(&self, k: usize, cotangent: ValueId, tape: &mut dyn Tape) -> Result<ValueId, NotDifferentiable> {
         let Spec { a, b, out } = &self.spec;
         let repeats = |labels: &[u8]| labels.iter().enumerate().any(|(k, label)| labels[..k].contains(label));
-        if repeats(a) || repeats(b) || b.iter().any(|label| !a.contains(label) && !out.contains(label)) {
-            return Err(NotDifferentiable(format!(
-                "a product over `{}` takes a diagonal or sums `b` alone",
-                self.spec
-            )));
+        if repeats(a) || repeats(b) {
+            return Err(NotDifferentiable(format!("a product over `{}` takes a diagonal", self.spec)));
         }
         let other = tape.input(1 - k);
         if k == 1 {

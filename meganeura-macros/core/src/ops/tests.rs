@@ -4,7 +4,7 @@
 use std::f64::consts::{FRAC_2_SQRT_PI, PI};
 
 use meganeura_shaders::dim::{Dim, Symbols};
-use meganeura_shaders::kernel::{Kernel, Spec};
+use meganeura_shaders::kernel::{self, Kernel, Spec};
 use meganeura_shaders::pointwise::{Bin, Un};
 use meganeura_shaders::prog::{Instr, Leaf, Linker};
 use meganeura_shaders::reference::Tensor;
@@ -12,7 +12,7 @@ use meganeura_shaders::reference::Tensor;
 use super::*;
 use crate::autodiff::Policy;
 use crate::interp;
-use crate::ir::Graph;
+use crate::ir::{Graph, Type};
 use crate::testing::*;
 
 type Build<'a> = &'a dyn Fn(&mut Graph, &[ValueId]) -> ValueId;
@@ -336,6 +336,26 @@ fn contractions_in_every_order_of_labels() {
         };
         check(&[a, b], &plain, &build, &formula);
     }
+}
+
+/// No kernel walks along an axis that the left side lacks, so shapes do not promise it.
+#[test]
+fn what_only_the_right_side_has_is_never_summed() {
+    let symbols = Symbols::default();
+    let infer = |text: &str, b: &[i64]| {
+        let spec = Spec::parse(text).unwrap();
+        let (a, b) = (dims(&[3, 5]), dims(b));
+        let whole = kernel::Contract::plain(spec.clone()).shapes(&[&a, &b]).map(|shapes| shapes.epi);
+        let inferred = Op::Contract(Contract { spec }).infer(&[&Type::float(a), &Type::float(b)], &symbols);
+        assert_eq!(inferred.as_ref().ok().map(|ty| &ty.shape), whole.as_ref(), "{text}");
+        inferred.map_err(|misfit| misfit.0)
+    };
+    for (text, b) in [("mk,kn->m", &[5, 2][..]), ("mk,nk->m", &[2, 5]), ("mk,n->mk", &[7]), ("mk,kn->", &[5, 2])] {
+        let message = infer(text, b).unwrap_err();
+        assert!(message.contains("does not take f32[3, 5], f32["), "{message}");
+    }
+    assert_eq!(infer("mk,kn->mn", &[5, 2]).unwrap().shape, dims(&[3, 2]));
+    assert_eq!(infer("mk,k->", &[5]).unwrap().shape, dims(&[]), "what only the left side has may be");
 }
 
 #[test]
