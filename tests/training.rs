@@ -53,6 +53,22 @@ model! {
         }
     }
 
+    /// Looks at eight rows only.
+    pub model Window<n in 1..=16> {
+        head: Linear<4, 2>,
+
+        /// Scores of the first eight.
+        pub fn first(x: f32[n, 4]) -> f32[8, 2] {
+            head(x[0..8])
+        }
+
+        /// The mean of their squares and the sum of the last row.
+        #[train]
+        pub fn loss(x: f32[n, 4]) -> f32 {
+            mean(first(x) * first(x)) + sum(x[n - 1])
+        }
+    }
+
     /// Frozen where it says so.
     pub model Half<batch in 1..=4> {
         #[frozen] base: Linear<4, 4>,
@@ -284,4 +300,30 @@ fn a_result_is_an_argument_without_a_copy_and_arrays_are_shapes() {
     assert_eq!(model.logits(&on_device).unwrap().to_vec().unwrap(), expected);
     let mut loss = model.loss(&on_device, &[0, 1]).unwrap().to_vec().unwrap();
     assert!(loss.pop().is_some_and(f32::is_finite) && loss.is_empty());
+}
+
+#[test]
+fn a_slice_beyond_the_rows_of_a_call_is_an_error_that_names_it_and_changes_nothing() {
+    let schedule = Window::schedule_first().unwrap();
+    assert!(schedule.to_string().contains("x[0..8] needs 8 <= n"), "{schedule}");
+    let expected = "`x[0..8]`: expected 8 <= n, found n = ";
+    assert_eq!(schedule.at(&[7]).unwrap_err().to_string(), format!("{expected}7"));
+    assert!(schedule.at(&[8]).is_ok());
+    let Some(device) = device() else { return };
+    let mut model = Window::new(&device).unwrap();
+    for rows in [1, 7] {
+        let message = model.first(&values(rows * 4, 1)).map(|_| ()).unwrap_err().to_string();
+        assert_eq!(message, format!("{expected}{rows}"));
+    }
+    let x = values(64, 1);
+    let whole = model.first(&x).unwrap().to_vec().unwrap();
+    assert_eq!(model.first(&x[..32]).unwrap().to_vec().unwrap(), whole);
+    assert!(whole.iter().all(|score| *score != 0.0));
+    let mut trainer = model.trainer(Sgd::new(0.1)).unwrap();
+    let message = trainer.step(&x[..28]).map(|_| ()).unwrap_err().to_string();
+    assert_eq!(message, format!("{expected}7"));
+    let message = trainer.gradients(&x[..4]).map(|_| ()).unwrap_err().to_string();
+    assert_eq!(message, format!("{expected}1"));
+    trainer.step(&x[..32]).unwrap();
+    assert_ne!(trainer.into_model().first(&x).unwrap().to_vec().unwrap(), whole);
 }

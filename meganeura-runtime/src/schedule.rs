@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use meganeura_shaders::dim::Env;
 use meganeura_shaders::schedule as data;
 
 use crate::session::Entry;
@@ -27,6 +28,7 @@ impl Schedule {
             expected: format!("a value in {}..={} step {}", out.low, out.high, out.step),
             found: out.value.map_or_else(|| "none".into(), |value| value.to_string()),
         })?;
+        check(&self.0, &env)?;
         Ok(self.0.table(&env).to_string())
     }
 
@@ -35,6 +37,16 @@ impl Schedule {
     pub fn data(&self) -> &data::Schedule {
         &self.0
     }
+}
+
+/// Whether known dimensions keep what their bounds do not promise.
+pub(crate) fn check(schedule: &data::Schedule, env: &Env) -> Result<()> {
+    let Some(broken) = schedule.checks.iter().find(|check| !check.holds(env)) else { return Ok(()) };
+    let concerned = &broken.low.symbols() | &broken.high.symbols();
+    let found = schedule.symbols.declared().into_iter().filter(|bounds| concerned.contains(&bounds.symbol));
+    let found: Vec<String> = found.map(|bounds| format!("{} = {}", bounds.name, bounds.dim.eval(env))).collect();
+    let expected = broken.show(&schedule.symbols);
+    Err(Error::Mismatch { name: broken.what.clone(), expected, found: found.join(", ") })
 }
 
 impl fmt::Display for Schedule {

@@ -300,6 +300,7 @@ fn prepare(program: &mut Program, arguments: &[AnyArgument<'_>]) -> Result<Arc<R
     let wanted =
         stated.map(|(stated, argument)| Wanted { name: &stated.name, shape: &stated.shape, given: &argument.given });
     let env = solve(&schedule.symbols, &[], &wanted.collect::<Vec<_>>())?;
+    crate::schedule::check(schedule, &env)?;
     program.recipe(env)
 }
 

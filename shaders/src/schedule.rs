@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::dim::{Dim, Shape, Symbols};
+use crate::dim::{Dim, Env, Shape, Symbols};
 use crate::kernel::Kernel;
 use crate::prog::DType;
 
@@ -405,6 +405,29 @@ pub struct Plan {
     pub orders: Vec<Order>,
 }
 
+/// What the dimensions of a call must keep beside their bounds: `low <= high`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Check {
+    /// What needs it, as the source writes it.
+    pub what: String,
+    /// The smaller side.
+    pub low: Dim,
+    /// The larger side.
+    pub high: Dim,
+}
+
+impl Check {
+    /// Whether these dimensions keep it.
+    pub fn holds(&self, env: &Env) -> bool {
+        self.low.eval(env) <= self.high.eval(env)
+    }
+
+    /// `low <= high` in the source's names.
+    pub fn show(&self, symbols: &Symbols) -> String {
+        format!("{} <= {}", symbols.show(&self.low), symbols.show(&self.high))
+    }
+}
+
 /// Everything about one entry of a model, at every size.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Schedule {
@@ -412,6 +435,8 @@ pub struct Schedule {
     pub name: String,
     /// Its dimensions.
     pub symbols: Symbols,
+    /// What its dimensions must keep beside their bounds; the runtime looks before anything runs.
+    pub checks: Vec<Check>,
     /// Its arguments in order.
     pub arguments: Vec<Argument>,
     /// All buffers.

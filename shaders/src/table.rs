@@ -134,6 +134,9 @@ impl fmt::Display for Table<'_> {
             let value = env.as_ref().map_or(String::new(), |env| format!(", here {}", bounds.dim.eval(env)));
             writeln!(f, "{} in {}..={}{step}{value}", bounds.name, bounds.low, bounds.high)?;
         }
+        for check in &schedule.checks {
+            writeln!(f, "{} needs {}", check.what, check.show(&schedule.symbols))?;
+        }
         let taken = |plan: &&Plan| env.as_ref().is_none_or(|env| plan.condition.holds_at(env));
         let shown = if env.is_some() { 1 } else { usize::MAX };
         for plan in schedule.plans.iter().filter(taken).take(shown) {

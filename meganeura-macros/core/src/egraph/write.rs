@@ -24,6 +24,7 @@ struct Writer<'g> {
 pub(super) fn chosen(graph: &Graph, memo: &mut Memo, dump: Option<&mut String>) -> Result<Graph, Limit> {
     let mut to = Graph::new(graph.symbols.clone());
     to.stores = graph.stores.clone();
+    to.checks = graph.checks.clone();
     let mut writer = Writer { from: graph, to, moved: BTreeMap::new(), tensors: tensors(graph), memo, dump };
     for id in &graph.block(ROOT).nodes {
         if let Op::Read(_) = graph.node(*id).op {

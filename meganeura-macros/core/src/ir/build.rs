@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use meganeura_shaders::dim::{Dim, Shape};
 use meganeura_shaders::pointwise::{Bin, Un};
 use meganeura_shaders::prog::{Const, DType, Instr};
+use meganeura_shaders::schedule::Check;
 
 use super::{
     Block, BlockId, Call, Derivative, Graph, Node, NodeId, Origin, Output, ROOT, Repeat, Store, StoreId, StoreKind,
@@ -292,6 +293,14 @@ impl Graph {
     pub fn tensor(&mut self, index: usize, name: &str, shape: Shape, loops: usize, trained: bool) -> ValueId {
         let kind = StoreKind::Tensor { index, trained };
         self.add_store(Store { kind, name: name.into(), ty: Type::float(shape), loops, below: None })
+    }
+
+    /// Dimensions must keep `low <= high`; what holds for all in bounds is not written down.
+    pub fn require(&mut self, what: String, low: &Dim, high: &Dim) {
+        let check = Check { what, low: low.clone(), high: high.clone() };
+        if !self.symbols.nonnegative(&(high - low)) && !self.checks.contains(&check) {
+            self.checks.push(check);
+        }
     }
 
     /// One more output.

@@ -13,7 +13,7 @@ mod verify;
 
 use meganeura_shaders::dim::{Dim, Shape, Symbols};
 use meganeura_shaders::prog::DType;
-use meganeura_shaders::schedule::Role;
+use meganeura_shaders::schedule::{Check, Role};
 
 pub use build::{CallDerivative, Open, OpenRepeat};
 
@@ -244,6 +244,8 @@ pub struct Graph {
     pub stores: Vec<Store>,
     /// What the computation is for.
     pub outputs: Vec<Output>,
+    /// What the dimensions must keep beside their bounds.
+    pub checks: Vec<Check>,
     /// Loops under construction.
     pub open: Vec<Open>,
     /// What new nodes get as their origin.

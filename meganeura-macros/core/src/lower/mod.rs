@@ -107,6 +107,7 @@ impl<'g> Lower<'g> {
         let out = Schedule {
             name: name.into(),
             symbols: graph.symbols.clone(),
+            checks: graph.checks.clone(),
             arguments: arguments.into_values().collect(),
             ..Schedule::default()
         };

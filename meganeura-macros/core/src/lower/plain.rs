@@ -18,6 +18,7 @@ use crate::ops::{Op, Reshape, Transpose};
 pub fn plain(graph: &Graph) -> Graph {
     let mut out = Graph::new(graph.symbols.clone());
     out.stores = graph.stores.clone();
+    out.checks = graph.checks.clone();
     let mut plain = Plain { graph, out, map: BTreeMap::new() };
     plain.block(ROOT);
     let Plain { mut out, map, .. } = plain;

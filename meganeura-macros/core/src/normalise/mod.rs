@@ -21,6 +21,7 @@ use lazy::{Core, Lazy};
 pub fn normalise(graph: &Graph) -> Graph {
     let mut to = Graph::new(graph.symbols.clone());
     to.stores = graph.stores.clone();
+    to.checks = graph.checks.clone();
     let mut normaliser = Normaliser { from: graph, to, lazy: BTreeMap::new(), call: None };
     normaliser.nodes(ROOT);
     for output in &graph.outputs {

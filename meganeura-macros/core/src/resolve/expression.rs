@@ -56,7 +56,7 @@ impl<'a> Resolver<'a, '_> {
                 let base = self.expression(base);
                 self.field(base, name)
             }
-            ExprKind::Index(base, indices) => self.index(expr.span, base, indices),
+            ExprKind::Index(base, indices) => self.index(expr, base, indices),
             ExprKind::Array(parts) => Value::List(parts.iter().map(|part| self.expression(part)).collect()),
             ExprKind::Tuple(parts) => Value::Tuple(parts.iter().map(|part| self.expression(part)).collect()),
             ExprKind::If(choice) => match self.choose(choice) {

@@ -5,14 +5,15 @@ use meganeura_shaders::prog::DType;
 use proc_macro2::Span;
 
 use super::value::Value;
-use super::{Resolver, argument_name, with_value};
+use super::{Resolver, argument_name, describe, with_value};
 use crate::diag::resolve as diag;
 use crate::ops::{Op, Slice};
 use crate::syntax::{Expr, Index};
 
 impl<'a> Resolver<'a, '_> {
     /// Each index stands for one axis, those behind the last stay whole.
-    pub(super) fn index(&mut self, span: Span, base: &'a Expr, indices: &'a [Index]) -> Value<'a> {
+    pub(super) fn index(&mut self, whole: &'a Expr, base: &'a Expr, indices: &'a [Index]) -> Value<'a> {
+        let span = whole.span;
         let value = self.expression(base);
         let parts: Vec<Part> = indices.iter().map(|index| self.part(index)).collect();
         let tensor = match &value {
@@ -31,14 +32,14 @@ impl<'a> Resolver<'a, '_> {
             return Value::Poison;
         }
         let shape = self.graph.shape(tensor).clone();
-        let whole = |part: &Part| matches!(part, Part::Range(None, None, ..));
+        let is_whole = |part: &Part| matches!(part, Part::Range(None, None, ..));
         let name = argument_name(base, "x");
         let shown = self.show_type(self.graph.ty(tensor));
         if parts.len() > shape.len() {
             let message = diag::too_many_indices(shape.len(), parts.len());
             return self.fail(span, with_value(message, &name, &shown));
         }
-        if parts.len() < shape.len() && parts.iter().any(whole) {
+        if parts.len() < shape.len() && parts.iter().any(is_whole) {
             let message = diag::ambiguous_whole_axis(shape.len(), parts.len());
             return self.fail(span, with_value(message, &name, &shown));
         }
@@ -70,6 +71,13 @@ impl<'a> Resolver<'a, '_> {
                 let message = diag::outside_axis(&written, axis, &self.show_size(size));
                 return self.fail(at, with_value(message, &name, &shown));
             }
+            let what = describe::short(whole).unwrap_or_else(|| {
+                let written = parts.get(axis).map_or_else(String::new, |part| self.show_part(part));
+                format!("{name}[{written}] of axis {axis}")
+            });
+            self.require(&what, &Dim::from(0), &from);
+            self.require(&what, &(&from + &Dim::from(1)), &to);
+            self.require(&what, &to, size);
             if keep {
                 kept.push(length);
             }
@@ -79,6 +87,13 @@ impl<'a> Resolver<'a, '_> {
             };
         }
         Value::Tensor(self.graph.reshape(result, kept))
+    }
+
+    /// Dimensions must keep `low <= high`.
+    fn require(&mut self, what: &str, low: &Dim, high: &Dim) {
+        let path = &self.graph.origin.path;
+        let what = if path.is_empty() { what.to_string() } else { format!("{path}: {what}") };
+        self.graph.require(what, low, high);
     }
 
     /// An index as it was written.

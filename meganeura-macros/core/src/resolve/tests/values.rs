@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use meganeura_shaders::reference::Tensor;
+use meganeura_shaders::schedule::Check;
 
 use super::clean;
 use crate::interp::graph::run;
@@ -228,6 +229,34 @@ fn indices_pick_and_cut_from_both_ends() {
     out.check(4, &[4, 3, 4], |at| x(at[0], at[1], at[2]));
     out.check(5, &[2, 3], |at| x(at[0] + 1, at[1], 4));
     out.check(6, &[4, 3], |at| x(at[0], at[1], 0));
+}
+
+#[test]
+fn slices_that_may_overrun_say_what_dimensions_must_keep() {
+    let resolved = clean(
+        "layer Cut<dim> { fn forward(x: f32[rows, dim]) -> f32[3, dim] { x[rows - 3..] } }
+        model M<n in 1..=64, k in 1..=8, h in 8..=32 step 8> {
+            cuts: [Cut<5>; 2],
+            cut: Cut<5>,
+            pub fn f(x: f32[n, 5], y: f32[k], z: f32[h]) -> f32 {
+                let mut s = sum(x[..8]) + sum(x[..8]) + sum(x[k..n]) + y[2] + sum(cut(x)) + sum(x[2..=k]);
+                for c in cuts { s = s + sum(c(x)); }
+                s + sum(x[-1]) + sum(x[0..1, ..-1]) + sum(y[k - 1]) + sum(z[8 - k..h]) + sum(z[..h / 2]) + z[7]
+            }
+        }",
+    );
+    let graph = &resolved.entries[0].graph;
+    let shown = |check: &Check| format!("{} needs {}", check.what, check.show(&graph.symbols));
+    let expected = [
+        "x[..8] needs 8 <= n",
+        "x[k..n] needs k + 1 <= n",
+        "y[2] needs 3 <= k",
+        "cut: x[rows - 3..] needs 0 <= n - 3",
+        "x[2..=k] needs 3 <= k + 1",
+        "x[2..=k] needs k + 1 <= n",
+        "cuts: x[rows - 3..] needs 0 <= n - 3",
+    ];
+    assert_eq!(graph.checks.iter().map(shown).collect::<Vec<_>>(), expected);
 }
 
 #[test]

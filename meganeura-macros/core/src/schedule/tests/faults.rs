@@ -221,3 +221,20 @@ fn the_oracle_finds_copies_that_miss() {
     assert!(with(|copy| copy.from = Dim::from(1)).contains("leave its source"));
     assert!(with(|copy| copy.axes[0].target = Dim::from(1)).contains("miss its target"));
 }
+
+#[test]
+fn a_read_beyond_its_buffer_is_found_unless_a_check_keeps_calls_inside() {
+    let mut g = Graph::new(Default::default());
+    let rows = g.symbols.declare("rows", 1, 16, 1);
+    let x = g.input("x", vec![rows.clone(), size(64)]);
+    let y = g.slice(x, 0, &size(0), &size(8));
+    let y = g.tanh(y);
+    g.result("y", y);
+    g.require("x[..8]".into(), &size(8), &rows);
+    g.require("x[..1]".into(), &size(1), &rows);
+    let mut schedule = compile(&g);
+    assert_eq!(schedule.checks.len(), 1, "the bounds promise the other one");
+    schedule.checks.clear();
+    let fault = verify(&schedule).unwrap_err();
+    assert!(fault.contains("a place at 0..2048 in `x` of 256 bytes"), "{fault}");
+}
