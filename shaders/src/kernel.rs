@@ -68,7 +68,21 @@ pub struct Copy {
     pub from: Dim,
 }
 
+/// A running total along the last axis.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Scan {
+    /// A product, else a sum.
+    pub product: bool,
+    /// Without the element itself.
+    pub exclusive: bool,
+    /// From the last element.
+    pub reverse: bool,
+}
+
 /// What a step computes.
+///
+/// `Gather`, `ScatterAdd` and `Concat` see values as `[outer, n, inner]`: the axis in work, and what lies before and
+/// behind it. Ids are u32 of shape `[outer or 1, m, inner or 1]`; one beyond the last index stands for the last.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Kernel {
     /// A program over every row; pointwise if it reduces nothing.
@@ -79,7 +93,19 @@ pub enum Kernel {
     Contract(Arc<Contract>),
     /// One argument, moved.
     Copy(Copy),
+    /// `out[o, j, i] = x[o, ids[o, j, i], i]` of `x` and `ids`.
+    Gather,
+    /// `out[o, k, i] = Σ values[o, j, i]` over all j with `ids[o, j, i] = k`, in the order of j, of `values` and `ids`;
+    /// the middle axis of the result has the given size.
+    ScatterAdd(Dim),
+    /// The total of the elements up to each.
+    Scan(Scan),
+    /// So many arguments, one behind the other along the middle axis.
+    Concat(u8),
 }
+
+/// Arguments of one [`Kernel::Concat`].
+pub const MAX_PARTS: usize = 12;
 
 /// What belongs to the left and to the right side of a product.
 pub type Sides<'a, T> = (&'a [T], &'a [T]);
@@ -104,7 +130,9 @@ impl Kernel {
         match self {
             Kernel::Rows(p) | Kernel::ColumnSum(p) => usize::from(p.inputs),
             Kernel::Contract(c) => c.arity(),
-            Kernel::Copy(_) => 1,
+            Kernel::Copy(_) | Kernel::Scan(_) => 1,
+            Kernel::Gather | Kernel::ScatterAdd(_) => 2,
+            Kernel::Concat(parts) => usize::from(*parts),
         }
     }
 
@@ -115,6 +143,26 @@ impl Kernel {
             Kernel::ColumnSum(prog) => Some(vec![prog.shape(args)?.pop()?]),
             Kernel::Contract(c) => Some(c.shapes(args)?.epi),
             Kernel::Copy(copy) => Some(copy.axes.iter().map(|axis| axis.extent.clone()).collect()),
+            Kernel::Gather => {
+                let ([o, _, i], [_, m, _]) = (three(args.first()?)?, three(args.get(1)?)?);
+                let shape = vec![o.clone(), m.clone(), i.clone()];
+                picks(args.get(1)?, &shape).then_some(shape)
+            }
+            Kernel::ScatterAdd(count) => {
+                let [o, _, i] = three(args.first()?)?;
+                picks(args.get(1)?, args.first()?).then(|| vec![o.clone(), count.clone(), i.clone()])
+            }
+            Kernel::Scan(_) => args.first().filter(|shape| !shape.is_empty()).map(|shape| (*shape).clone()),
+            Kernel::Concat(parts) => {
+                let [o, first, i] = three(args.first()?)?;
+                let mut total = first.clone();
+                for other in &args[1..] {
+                    let [outer, own, inner] = three(other)?;
+                    (outer == o && inner == i).then_some(())?;
+                    total = &total + own;
+                }
+                (args.len() == usize::from(*parts)).then(|| vec![o.clone(), total, i.clone()])
+            }
         }
     }
 
@@ -124,6 +172,10 @@ impl Kernel {
             Kernel::Rows(prog) | Kernel::ColumnSum(prog) => prog.dtypes(args)?.pop(),
             Kernel::Contract(c) => c.dtypes(args)?.pop(),
             Kernel::Copy(_) => args.first().copied(),
+            Kernel::Gather => (*args.get(1)? == DType::U32).then(|| args[0]),
+            Kernel::ScatterAdd(_) => (*args.get(1)? == DType::U32).then(|| args[0]).filter(|own| *own != DType::Bool),
+            Kernel::Scan(_) => args.first().copied().filter(|own| *own != DType::Bool),
+            Kernel::Concat(_) => args.first().copied().filter(|own| args.iter().all(|other| other == own)),
         }
     }
 
@@ -133,7 +185,8 @@ impl Kernel {
         match self {
             Kernel::Rows(prog) => same && !prog.reduces_rows(),
             Kernel::Contract(c) => same && k >= c.first_extra(),
-            Kernel::ColumnSum(_) | Kernel::Copy(_) => false,
+            Kernel::ColumnSum(_) | Kernel::Copy(_) | Kernel::Gather | Kernel::ScatterAdd(_) => false,
+            Kernel::Scan(_) | Kernel::Concat(_) => false,
         }
     }
 
@@ -145,8 +198,22 @@ impl Kernel {
             Kernel::ColumnSum(_) => "column-sum",
             Kernel::Contract(_) => "contract",
             Kernel::Copy(_) => "copy",
+            Kernel::Gather => "gather",
+            Kernel::ScatterAdd(_) => "scatter-add",
+            Kernel::Scan(_) => "scan",
+            Kernel::Concat(_) => "concat",
         }
     }
+}
+
+fn three(shape: &[Dim]) -> Option<&[Dim; 3]> {
+    shape.try_into().ok()
+}
+
+/// Whether ids of this shape are there for every element of `values`.
+fn picks(ids: &[Dim], values: &[Dim]) -> bool {
+    let same = |(axis, (id, value)): (usize, (&Dim, &Dim))| id == value || axis != 1 && id.is_one();
+    ids.len() == 3 && values.len() == 3 && ids.iter().zip(values).enumerate().all(same)
 }
 
 impl Contract {
@@ -312,6 +379,13 @@ impl fmt::Display for Kernel {
             Kernel::ColumnSum(prog) => write!(f, "column-sum {{{prog}}}"),
             Kernel::Contract(c) => write!(f, "{c}"),
             Kernel::Copy(copy) => write!(f, "copy of {} axes", copy.axes.len()),
+            Kernel::Gather | Kernel::ScatterAdd(_) => f.write_str(self.name()),
+            Kernel::Scan(scan) => {
+                let from = if scan.reverse { " from the end" } else { "" };
+                let without = if scan.exclusive { " of the others" } else { "" };
+                write!(f, "running {}{without}{from}", if scan.product { "product" } else { "sum" })
+            }
+            Kernel::Concat(parts) => write!(f, "concat of {parts}"),
         }
     }
 }

@@ -134,6 +134,8 @@ registry! {
         let square = l.mul(y, y);
         l.bin(Bin::Sub, one, square)
     })];
+    Nan "?nan" cost 1 eval |x| f64::from(u8::from(x.is_nan())), wgsl "(bitcast<u32>($0) & 0x7fffffffu) > 0x7f800000u",
+        slopes [Slope::Zero];
     Softplus "softplus" cost 18 eval |x| x.max(0.0) + (-x.abs()).exp().ln_1p(),
         wgsl "softplus_($0)" helper SOFTPLUS, slopes [Slope::By(|l, x, _| l.un(Un::Sigmoid, x[0]))];
 }
@@ -163,7 +165,10 @@ registry! {
         let one = l.constant(1.0);
         let less = l.bin(Bin::Sub, x[1], one);
         let power = l.bin(Bin::Pow, x[0], less);
-        l.mul(x[1], power)
+        let slope = l.mul(x[1], power);
+        let zero = l.constant(0.0);
+        let flat = l.bin(Bin::Eq, x[1], zero);
+        l.push(Instr::Select(flat, zero, slope))
     }), Slope::By(|l, x, y| {
         let (zero, one) = (l.constant(0.0), l.constant(1.0));
         let positive = l.bin(Bin::Lt, zero, x[0]);
@@ -174,6 +179,10 @@ registry! {
     Lt "<" cost 1 eval |x, y| f64::from(x < y), wgsl "$0 < $1", slopes [Slope::Zero, Slope::Zero];
     Le "<=" cost 1 eval |x, y| f64::from(x <= y), wgsl "$0 <= $1", slopes [Slope::Zero, Slope::Zero];
     Eq "==" cost 1 eval |x, y| f64::from(x == y), wgsl "$0 == $1", slopes [Slope::Zero, Slope::Zero];
+    Hash "#hash" cost 10 eval |x, y| f64::from(hash(x as u32, y as u32)), wgsl "hash_($0, $1)" helper HASH,
+        slopes [Slope::Zero, Slope::Zero];
+    Normal "#normal" cost 40 eval |x, y| (-2.0 * x.ln()).sqrt() * (std::f64::consts::TAU * y).cos(),
+        wgsl "normal_($0, $1)" helper NORMAL, slopes [Slope::Zero, Slope::Zero];
     And "&" cost 1 eval |x, y| f64::from(x != 0.0 && y != 0.0), wgsl "$0 && $1", slopes [Slope::Zero, Slope::Zero];
     Or "|" cost 1 eval |x, y| f64::from(x != 0.0 || y != 0.0), wgsl "$0 || $1", slopes [Slope::Zero, Slope::Zero];
 }
@@ -236,13 +245,15 @@ const SOFTPLUS: Helper = (
 ",
 );
 
-/// WGSL's `pow` is undefined for a negative base; integer powers of one are not.
+/// WGSL's `pow` is undefined for a negative base, of which whole powers exist (others are NaN, as the square root is),
+/// and for powers of 0.
 const POW: Helper = (
     "pow_",
     "fn pow_(x: f32, y: f32) -> f32 {
     let p = pow(abs(x), y);
     let odd = abs(y) % 2.0 == 1.0;
-    return select(p, -p, x < 0.0 && odd);
+    let whole = select(select(p, -p, x < 0.0 && odd), sqrt(x), x < 0.0 && fract(y) != 0.0);
+    return select(select(whole, 0.0, x == 0.0 && y > 0.0), 1.0, y == 0.0);
 }
 ",
 );
@@ -257,6 +268,54 @@ const ERF: Helper = (
     let t = 1.0 / (1.0 + 0.3275911 * a);
     let tail = t * (0.25482959 + t * (-0.28449674 + t * (1.4214137 + t * (-1.4531520 + t * 1.0614054)))) * exp(-s);
     return sign(x) * select(1.0 - tail, small, a < 0.5);
+}
+",
+);
+
+/// Two words as one that looks random: `mix(x + mix(y + 0x9e3779b9))` with the mixing function of 32 bits that has the
+/// least bias known (Wellons and others, 2018). The same bits on every device.
+pub fn hash(x: u32, y: u32) -> u32 {
+    fn mix(x: u32) -> u32 {
+        let x = (x ^ x >> 16).wrapping_mul(0x21f0_aaad);
+        let x = (x ^ x >> 15).wrapping_mul(0xd35a_2d97);
+        x ^ x >> 15
+    }
+    mix(x.wrapping_add(mix(y.wrapping_add(0x9e37_79b9))))
+}
+
+const HASH: Helper = (
+    "hash_",
+    "fn mix_(x: u32) -> u32 {
+    let y = (x ^ (x >> 16u)) * 0x21f0aaadu;
+    let z = (y ^ (y >> 15u)) * 0xd35a2d97u;
+    return z ^ (z >> 15u);
+}
+fn hash_(x: u32, y: u32) -> u32 {
+    return mix_(x + mix_(y + 0x9e3779b9u));
+}
+",
+);
+
+/// A normal number of two uniform ones, a radius in (0, 1] and turns in [0, 1) (Box and Muller, 1958). Logarithm and
+/// cosine are series of their own, since those of a device may be off by 2^-11: ln(m · 2^e) = e ln 2 + 2 artanh
+/// ((m - 1) / (m + 1)) with m in √½ .. √2; the cosine of the part of a turn that is left after folding it into a quarter.
+const NORMAL: Helper = (
+    "normal_",
+    "fn normal_(radius: f32, turns: f32) -> f32 {
+    let bits = bitcast<u32>(radius);
+    let up = select(0u, 1u, (bits & 0x7fffffu) > 0x3504f3u);
+    let m = bitcast<f32>((bits & 0x7fffffu) | ((127u - up) << 23u));
+    let e = f32(bits >> 23u) - 127.0 + f32(up);
+    let s = (m - 1.0) / (m + 1.0);
+    let s2 = s * s;
+    let log = e * 0.69314718 + 2.0 * s * (1.0 + s2 * (0.33333333 + s2 * (0.2 + s2 * (0.14285714 + s2 * 0.11111111))));
+    let quarters = turns * 4.0;
+    let half = select(quarters, 4.0 - quarters, quarters > 2.0);
+    let folded = select(half, 2.0 - half, half > 1.0);
+    let a = folded * 1.5707964;
+    let a2 = a * a;
+    let cosine = 1.0 - a2 * (0.5 - a2 * (0.041666667 - a2 * (0.0013888889 - a2 * (2.4801587e-5 - a2 * (2.7557319e-7 - a2 * 2.0876757e-9)))));
+    return sqrt(max(-2.0 * log, 0.0)) * select(cosine, -cosine, half > 1.0);
 }
 ",
 );
@@ -323,7 +382,8 @@ mod tests {
                 }
             }
         }
-        for bin in Bin::ALL {
+        // Random numbers are constants.
+        for bin in Bin::ALL.iter().filter(|bin| !matches!(bin, Bin::Hash | Bin::Normal)) {
             for (x, y) in [(0.7, 1.9), (2.3, 0.4), (1.3, -0.8), (5.5, 2.0)] {
                 let (slopes, value) = (bin.slopes(), bin.eval(x, y));
                 check(bin.name(), slope(slopes[0], &[x, y], value), &|x| bin.eval(x, y), x);

@@ -169,13 +169,17 @@ impl Instr {
             Instr::Const(value) => Some(value.dtype()),
             Instr::Extent(_) => Some(DType::F32),
             Instr::Un(Un::Not, a) => (of(a) == DType::Bool).then_some(DType::Bool),
+            Instr::Un(Un::Nan, a) => (of(a) == DType::F32).then_some(DType::Bool),
             Instr::Un(Un::Neg | Un::Abs | Un::Sign, a) => number(of(a)).filter(|dtype| *dtype != DType::U32),
             Instr::Un(_, a) => (of(a) == DType::F32).then_some(DType::F32),
             Instr::Bin(op, a, b) if op.is_logical() => {
                 (of(a) == DType::Bool && of(b) == DType::Bool).then_some(DType::Bool)
             }
             Instr::Bin(op, a, b) if op.is_comparison() => (of(a) == of(b)).then_some(DType::Bool),
-            Instr::Bin(Bin::Pow, a, b) => (of(a) == DType::F32 && of(b) == DType::F32).then_some(DType::F32),
+            Instr::Bin(Bin::Hash, a, b) => (of(a) == DType::U32 && of(b) == DType::U32).then_some(DType::U32),
+            Instr::Bin(Bin::Pow | Bin::Normal, a, b) => {
+                (of(a) == DType::F32 && of(b) == DType::F32).then_some(DType::F32)
+            }
             Instr::Bin(_, a, b) => number(of(a)).filter(|dtype| *dtype == of(b)),
             Instr::Select(c, a, b) => (of(c) == DType::Bool && of(a) == of(b)).then(|| of(a)),
             Instr::Cast(dtype, _) => Some(dtype),

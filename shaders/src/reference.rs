@@ -4,7 +4,7 @@
 //! the types of the arguments are given, integers wrap and divide as in 32 bits. Nothing here is meant to be fast.
 
 use crate::dim::{Env, broadcast};
-use crate::kernel::{Contract, Copy, Kernel, Term};
+use crate::kernel::{Contract, Copy, Kernel, Scan, Term};
 use crate::pointwise::Bin;
 use crate::prog::{DType, Instr, Prog, cast};
 
@@ -72,7 +72,62 @@ pub fn eval_typed(kernel: &Kernel, args: &[Tensor], dtypes: &[DType], env: &Env)
         Kernel::ColumnSum(prog) => column_sum(&eval_prog(prog, args, dtypes, env)),
         Kernel::Contract(contract) => eval_contract(contract, args, dtypes, env),
         Kernel::Copy(copy) => eval_copy(copy, &args[0], env),
+        Kernel::Gather => gather(&args[0], &args[1]),
+        Kernel::ScatterAdd(count) => scatter_add(&args[0], &args[1], count.eval(env), dtypes.first().copied()),
+        Kernel::Scan(scan) => eval_scan(*scan, &args[0], dtypes.first().copied()),
+        Kernel::Concat(_) => concat(args),
     }
+}
+
+/// The id of an element, or the last index there is.
+fn id(ids: &Tensor, strides: &[usize], index: &[i64], count: i64) -> i64 {
+    (ids.data[offset(index, strides)] as i64).min(count - 1)
+}
+
+fn gather(x: &Tensor, ids: &Tensor) -> Tensor {
+    let shape = [x.shape[0], ids.shape[1], x.shape[2]];
+    let strides = ids.strides_in(&shape);
+    let own = x.strides_in(&x.shape);
+    Tensor::from_fn(&shape, |index| x.data[offset(&[index[0], id(ids, &strides, index, x.shape[1]), index[2]], &own)])
+}
+
+fn scatter_add(values: &Tensor, ids: &Tensor, count: i64, dtype: Option<DType>) -> Tensor {
+    let mut sums = Tensor::from_fn(&[values.shape[0], count, values.shape[2]], |_| 0.0);
+    let (strides, own) = (ids.strides_in(&values.shape), sums.strides_in(&sums.shape));
+    let mut element = 0;
+    each_index(&values.shape, |index| {
+        let sum = &mut sums.data[offset(&[index[0], id(ids, &strides, index, count), index[2]], &own)];
+        *sum = wrapped(dtype, *sum + values.data[element]);
+        element += 1;
+    });
+    sums
+}
+
+fn eval_scan(scan: Scan, x: &Tensor, dtype: Option<DType>) -> Tensor {
+    let length = x.shape.last().map_or(1, |last| *last as usize);
+    let mut result = x.clone();
+    for row in result.data.chunks_mut(length.max(1)) {
+        let mut total = if scan.product { 1.0 } else { 0.0 };
+        for step in 0..length {
+            let at = if scan.reverse { length - 1 - step } else { step };
+            let next = binary(if scan.product { Bin::Mul } else { Bin::Add }, dtype, total, row[at]);
+            row[at] = if scan.exclusive { total } else { next };
+            total = next;
+        }
+    }
+    result
+}
+
+fn concat(parts: &[Tensor]) -> Tensor {
+    let (outer, inner) = (parts[0].shape[0], parts[0].shape[2]);
+    let mut data = vec![];
+    for o in 0..outer as usize {
+        for part in parts {
+            let row = (part.shape[1] * inner) as usize;
+            data.extend_from_slice(&part.data[o * row..(o + 1) * row]);
+        }
+    }
+    Tensor { shape: vec![outer, parts.iter().map(|part| part.shape[1]).sum(), inner], data }
 }
 
 /// A 32-bit result of arithmetic whose exact value is `value`.

@@ -123,6 +123,8 @@ pub enum BufferKind {
     Argument(usize),
     /// Tensor k of the model.
     Tensor(usize),
+    /// What random numbers of the call follow from: the two words of the seed, and the step.
+    Random,
     /// Output k of the schedule.
     Output(usize),
 }

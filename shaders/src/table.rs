@@ -28,7 +28,8 @@ impl Member {
         match &self.kernel {
             Kernel::Rows(prog) => prog.flops(&args),
             Kernel::ColumnSum(prog) => prog.flops(&args) + prog.shape(&args).map_or(0, |shape| elements(&shape)),
-            Kernel::Copy(_) => 0,
+            Kernel::Copy(_) | Kernel::Gather | Kernel::Concat(_) => 0,
+            Kernel::ScatterAdd(_) | Kernel::Scan(_) => args.first().map_or(0, |shape| elements(shape)),
             Kernel::Contract(contract) => {
                 let (terms, extras) = contract.parts(&args);
                 let Some(inner) = contract.shapes(&args) else { return 0 };
@@ -58,7 +59,11 @@ impl Step {
                 let whole = 4 * elements(&env.shape(shape));
                 if !seen.contains(&place) {
                     seen.push(place);
-                    bytes += if matches!(member.kernel, Kernel::Copy(_)) { whole.min(written) } else { whole };
+                    bytes += if matches!(member.kernel, Kernel::Copy(_) | Kernel::Gather) {
+                        whole.min(written)
+                    } else {
+                        whole
+                    };
                 }
             }
         }

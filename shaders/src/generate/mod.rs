@@ -5,13 +5,17 @@
 //! of the members follow each other in one dispatch where all have one workgroup size, else each member has its own.
 
 mod column_sum;
+mod concat;
 mod contract;
 mod copy;
+mod gather;
 mod launch;
 mod passes;
 mod piece;
 mod pointwise;
 mod rows;
+mod scan;
+mod scatter;
 mod space;
 mod text;
 mod validate;
@@ -59,6 +63,10 @@ enum Choice {
     Rows { lanes: u32 },
     ColumnSum,
     Copy,
+    Gather,
+    ScatterAdd,
+    Scan,
+    Concat,
     Contract(Form),
 }
 
@@ -143,6 +151,10 @@ fn ways(members: &[Member], member: usize, results: &Dim) -> Result<Vec<(Conditi
         Kernel::Rows(_) => always(Choice::Pointwise),
         Kernel::ColumnSum(_) => always(Choice::ColumnSum),
         Kernel::Copy(_) => always(Choice::Copy),
+        Kernel::Gather => always(Choice::Gather),
+        Kernel::ScatterAdd(_) => always(Choice::ScatterAdd),
+        Kernel::Scan(_) => always(Choice::Scan),
+        Kernel::Concat(_) => always(Choice::Concat),
         Kernel::Contract(contract) => {
             let rows = contract::rows(&mut Launch::new(members, &[member], BTreeSet::new()), contract)?;
             let [vector, tile, large] = [Form::Vector, Form::Tile(TILE), Form::Tile(LARGE)].map(Choice::Contract);
@@ -246,6 +258,10 @@ fn body(launch: &mut Launch<'_>, choice: &Choice, symbols: &mut Symbols) -> Resu
         (Kernel::ColumnSum(prog), Choice::ColumnSum) => column_sum::body(launch, prog, symbols),
         (Kernel::Contract(contract), Choice::Contract(form)) => contract::body(launch, contract, *form, symbols),
         (Kernel::Copy(copy), Choice::Copy) => copy::body(launch, copy, symbols),
+        (Kernel::Gather, Choice::Gather) => gather::body(launch, symbols),
+        (Kernel::ScatterAdd(_), Choice::ScatterAdd) => scatter::body(launch, symbols),
+        (Kernel::Scan(scan), Choice::Scan) => scan::body(launch, *scan),
+        (Kernel::Concat(_), Choice::Concat) => concat::body(launch, symbols),
         _ => unreachable!("choices are made for the kernel that they are taken with"),
     }
 }

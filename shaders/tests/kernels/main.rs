@@ -6,6 +6,7 @@
 mod case;
 mod contract;
 mod device;
+mod indexed;
 mod launch;
 mod pointwise;
 mod programs;

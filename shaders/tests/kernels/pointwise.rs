@@ -31,17 +31,79 @@ fn every_pointwise_operation_matches_the_registry() {
         let types: &[DType] = match bin {
             bin if bin.is_logical() => &[DType::Bool],
             bin if bin.is_comparison() => &[F, DType::U32, DType::I32, DType::Bool],
-            Bin::Pow => &[F],
+            Bin::Pow | Bin::Normal => &[F],
+            Bin::Hash => &[DType::U32],
             _ => &[F, DType::U32, DType::I32],
         };
         for dtype in types {
             let prog = Prog::of(&Instr::Bin(*bin, 0, 1));
             let args = [(dims(&[5, 7]), *dtype), (dims(&[7]), *dtype)];
             let one = member(Kernel::Rows(prog), &args, Layout::Aligned, 0);
-            // Divisors must not be 0.
-            Case::new(&symbols, vec![one]).data(positive).near(2e-5).check(&mut device, &[]);
+            // Divisors must not be 0; radius and turns of a normal number are below 1.
+            let data = if *bin == Bin::Normal { |_, k| ((k * 7919) % 997 + 1) as f64 / 1024.0 } else { positive };
+            Case::new(&symbols, vec![one]).data(data).near(2e-5).check(&mut device, &[]);
         }
     }
+}
+
+#[test]
+fn hashes_are_the_same_bits_and_normal_numbers_agree_closely() {
+    let Some(mut device) = Device::open() else { return };
+    let symbols = Symbols::default();
+    let args = [(dims(&[4099]), DType::U32), (dims(&[4099]), DType::U32)];
+    let one = member(Kernel::Rows(Prog::of(&Instr::Bin(Bin::Hash, 0, 1))), &args, Layout::Aligned, 0);
+    let data = |argument: usize, k: usize| if argument == 0 { (k * 65_537) as f64 } else { k as f64 / 2.0 };
+    Case::new(&symbols, vec![one]).exact().data(data).check(&mut device, &[]);
+    // From a word to a normal number, as models do it: radii down to 2^-24, turns next to every quarter.
+    let normal = program(2, |l, x| {
+        let unit = l.constant(1.0 / 16_777_216.0);
+        let both = [0, 1].map(|k| {
+            let whole = l.push(Instr::Cast(F, x[k]));
+            l.mul(whole, unit)
+        });
+        l.bin(Bin::Normal, both[0], both[1])
+    });
+    let one = member(Kernel::Rows(normal), &args, Layout::Aligned, 0);
+    let data = |argument: usize, k: usize| match (argument, k % 5) {
+        (0, 0) => (k / 10 + 1) as f64 / 2.0,
+        (0, 1) => (16_777_216 - k / 10) as f64 / 2.0,
+        (0, _) => (k * 4093 % 16_777_216 + 1) as f64 / 2.0,
+        (_, part) => ((part * 4_194_304 + 16_777_216 - 7 + k / 20) % 16_777_216) as f64 / 2.0,
+    };
+    Case::new(&symbols, vec![one]).data(data).near(1e-6).check(&mut device, &[]);
+}
+
+#[test]
+fn powers_of_negative_numbers_and_of_0_are_what_they_are() {
+    let Some(mut device) = Device::open() else { return };
+    let symbols = Symbols::default();
+    let one = member(
+        Kernel::Rows(Prog::of(&Instr::Bin(Bin::Pow, 0, 1))),
+        &[(dims(&[8]), F), (dims(&[8]), F)],
+        Layout::Aligned,
+        0,
+    );
+    let data = |argument: usize, k: usize| {
+        let pairs =
+            [(-2.0, 3.0), (-2.0, 2.0), (-2.0, -1.0), (0.0, 0.0), (0.0, 2.5), (-3.0, 0.0), (0.0, 1.0), (9.0, 0.5)];
+        let (x, y) = pairs[(k - 1) % 8];
+        if argument == 0 { x } else { y }
+    };
+    Case::new(&symbols, vec![one]).data(data).check(&mut device, &[]);
+}
+
+#[test]
+fn what_is_no_number_is_found() {
+    let Some(mut device) = Device::open() else { return };
+    let one = member(Kernel::Rows(Prog::of(&Instr::Un(Un::Nan, 0))), &[(dims(&[37]), F)], Layout::Odd, 0);
+    let data = |_: usize, k: usize| match k % 5 {
+        0 => f64::NAN,
+        1 => f64::INFINITY,
+        2 => -f64::NAN,
+        3 => f64::NEG_INFINITY,
+        _ => 3e38,
+    };
+    Case::new(&Symbols::default(), vec![one]).data(data).check(&mut device, &[]);
 }
 
 #[test]
