@@ -1,5 +1,6 @@
 //! A model on a device: its tensors, its entries as programs, and the calls that run them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -53,7 +54,7 @@ pub struct AnyArgument<'a> {
 }
 
 enum AnyData<'a> {
-    Host(&'a [u8]),
+    Host(Cow<'a, [u8]>),
     Word([u8; 4]),
     Device(&'a Device, &'a Buffer),
 }
@@ -61,12 +62,12 @@ enum AnyData<'a> {
 impl<'a> AnyArgument<'a> {
     /// Values of any shape, for whoever knows it only at run time; `element` is the type's name in the language.
     pub fn of_shape(element: &'static str, shape: Vec<usize>, bytes: &'a [u8]) -> AnyArgument<'a> {
-        AnyArgument { element, given: Given::Shape(shape), data: AnyData::Host(bytes) }
+        AnyArgument { element, given: Given::Shape(shape), data: AnyData::Host(Cow::Borrowed(bytes)) }
     }
 
     fn host(&self) -> Option<&[u8]> {
         match &self.data {
-            AnyData::Host(bytes) => Some(bytes),
+            AnyData::Host(bytes) => Some(bytes.as_ref()),
             AnyData::Word(bytes) => Some(bytes),
             AnyData::Device(..) => None,
         }
@@ -77,7 +78,7 @@ impl<'a> AnyArgument<'a> {
 pub fn argument<'a, T: Element>(value: impl IntoArgument<'a, T>) -> Result<AnyArgument<'a>> {
     let argument = value.into_argument()?;
     let data = match argument.data {
-        Data::Host(values) => AnyData::Host(bytemuck::cast_slice(values)),
+        Data::Host(values) => AnyData::Host(T::bytes(values)),
         Data::Device(tensor) => AnyData::Device(tensor.device(), tensor.buffer()),
     };
     Ok(AnyArgument { element: T::NAME, given: argument.given, data })
@@ -86,7 +87,7 @@ pub fn argument<'a, T: Element>(value: impl IntoArgument<'a, T>) -> Result<AnyAr
 /// A scalar argument.
 pub fn scalar<T: Element>(value: T) -> AnyArgument<'static> {
     let mut word = [0; 4];
-    word.copy_from_slice(bytemuck::bytes_of(&value));
+    word.copy_from_slice(&T::bytes(&[value]));
     AnyArgument { element: T::NAME, given: Given::Shape(vec![]), data: AnyData::Word(word) }
 }
 
@@ -119,12 +120,15 @@ pub struct Session {
     pool: Pool,
     /// One arena serves all entries, since calls run one after the other.
     arena: Arena,
+    /// What random numbers follow from, with the number of calls.
+    seed: u64,
+    calls: u32,
 }
 
 impl Session {
     /// A model whose parameters follow from a seed.
     pub fn new(device: &Device, model: &Model, seed: u64) -> Result<Session> {
-        let session = Session::empty(device, model)?;
+        let session = Session { seed, ..Session::empty(device, model)? };
         for (k, tensor) in session.model.tensors.iter().enumerate() {
             let shape = sizes(tensor.one());
             let mut values = vec![0.0; shape.iter().product()];
@@ -157,7 +161,16 @@ impl Session {
         let model: Arc<ModelData> = Arc::new(read.map_err(fault)?);
         let parameters = Parameters::new(device, Kind::Parameters, &model.tensors, &vec![true; model.tensors.len()])?;
         let (programs, pool) = Default::default();
-        Ok(Session { device: device.clone(), model, parameters, programs, pool, arena: Arena::new(device) })
+        Ok(Session {
+            device: device.clone(),
+            model,
+            parameters,
+            programs,
+            pool,
+            arena: Arena::new(device),
+            seed: 0,
+            calls: 0,
+        })
     }
 
     /// Sets one row of a tensor of the model, by their numbers.
@@ -189,14 +202,17 @@ impl Session {
 
     /// Runs an entry.
     pub fn call<R: FromResults>(&mut self, entry: &'static Entry, arguments: &[AnyArgument<'_>]) -> Result<R> {
-        R::from_results(self.run(entry, arguments, None, &[])?)
+        let step = self.calls;
+        self.calls = step.wrapping_add(1);
+        R::from_results(self.run(entry, arguments, step, None, &[])?)
     }
 
-    /// Runs an entry, its gradients into the given memory, and `then` behind it.
+    /// Runs an entry, its gradients into the given memory, and `then` behind it; `step` is what random numbers count by.
     pub(crate) fn run(
         &mut self,
         entry: &'static Entry,
         arguments: &[AnyArgument<'_>],
+        step: u32,
         gradients: Option<&Parameters>,
         then: &[Dispatch<'_>],
     ) -> Result<Vec<AnyTensor>> {
@@ -224,6 +240,12 @@ impl Session {
                         to
                     }
                 }),
+                BufferKind::Random => {
+                    let to = new(&mut self.pool)?;
+                    let words = [self.seed as u32, (self.seed >> 32) as u32, step];
+                    copies.extend(upload(&self.device, bytemuck::cast_slice(&words), &to)?);
+                    Some(to)
+                }
                 BufferKind::Output(k) if !is_gradient(&schedule.outputs[k].role) => Some(new(&mut self.pool)?),
                 _ => None,
             };
@@ -243,7 +265,7 @@ impl Session {
                     (Role::Gradient(tensor), Some(gradients)) => gradients.at(*tensor, offset),
                     _ => None,
                 },
-                BufferKind::Argument(_) => None,
+                BufferKind::Argument(_) | BufferKind::Random => None,
             };
             let binding = binding.ok_or_else(|| fault(&schedule.buffers[id].name))?;
             Ok(Stretch { buffer: binding.buffer.clone(), offset: binding.offset })

@@ -2,6 +2,7 @@
 
 use crate::device::{Buffer, Device};
 use crate::{Error, Result};
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -10,12 +11,22 @@ mod sealed {
     impl Sealed for f32 {}
     impl Sealed for u32 {}
     impl Sealed for i32 {}
+    impl Sealed for bool {}
+    impl Sealed for u8 {}
 }
 
-/// What tensors are made of: `f32`, `u32` and `i32`.
-pub trait Element: sealed::Sealed + bytemuck::Pod + PartialOrd + fmt::Debug + Send + Sync {
-    /// The type's name.
+/// What tensors are made of: `f32`, `u32`, `i32`, `bool`, and `u8`, which becomes u32 on its way to a device.
+pub trait Element: sealed::Sealed + Copy + Default + PartialOrd + fmt::Debug + Send + Sync + 'static {
+    /// The name of the type that the device keeps.
     const NAME: &'static str;
+
+    /// The values as the device keeps them: four bytes each.
+    #[doc(hidden)]
+    fn bytes(values: &[Self]) -> Cow<'_, [u8]>;
+
+    /// Values from what the device keeps.
+    #[doc(hidden)]
+    fn fill(into: &mut [Self], read: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<()>;
 
     /// Whether it is no number.
     #[doc(hidden)]
@@ -24,8 +35,38 @@ pub trait Element: sealed::Sealed + bytemuck::Pod + PartialOrd + fmt::Debug + Se
     }
 }
 
+/// Of a type whose values are words already.
+macro_rules! words {
+    () => {
+        fn bytes(values: &[Self]) -> Cow<'_, [u8]> {
+            Cow::Borrowed(bytemuck::cast_slice(values))
+        }
+
+        fn fill(into: &mut [Self], read: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<()> {
+            read(bytemuck::cast_slice_mut(into))
+        }
+    };
+}
+
+/// Of a type whose values become words.
+macro_rules! widened {
+    ($word:ident => $value:expr) => {
+        fn bytes(values: &[Self]) -> Cow<'_, [u8]> {
+            Cow::Owned(values.iter().flat_map(|value| u32::from(*value).to_ne_bytes()).collect())
+        }
+
+        fn fill(into: &mut [Self], read: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<()> {
+            let mut words = vec![0u32; into.len()];
+            read(bytemuck::cast_slice_mut(&mut words))?;
+            into.iter_mut().zip(words).for_each(|(value, $word)| *value = $value);
+            Ok(())
+        }
+    };
+}
+
 impl Element for f32 {
     const NAME: &'static str = "f32";
+    words!();
 
     fn is_nan(self) -> bool {
         self.is_nan()
@@ -34,10 +75,22 @@ impl Element for f32 {
 
 impl Element for u32 {
     const NAME: &'static str = "u32";
+    words!();
 }
 
 impl Element for i32 {
     const NAME: &'static str = "i32";
+    words!();
+}
+
+impl Element for bool {
+    const NAME: &'static str = "bool";
+    widened!(word => word != 0);
+}
+
+impl Element for u8 {
+    const NAME: &'static str = "u32";
+    widened!(word => word.min(255) as u8);
 }
 
 /// A tensor in a device's memory, which it owns; a clone is another handle of the same values.
@@ -62,7 +115,7 @@ impl<T: Element> Tensor<T> {
             });
         }
         let buffer = device.buffer("a tensor", 4 * values.len() as u64)?;
-        device.upload(buffer.at(0), bytemuck::cast_slice(values))?;
+        device.upload(buffer.at(0), &T::bytes(values))?;
         Ok(Self::of_buffer(device, buffer, shape))
     }
 
@@ -103,7 +156,7 @@ impl<T: Element> Tensor<T> {
 
     /// All values.
     pub fn to_vec(&self) -> Result<Vec<T>> {
-        let mut values = vec![T::zeroed(); self.len()];
+        let mut values = vec![T::default(); self.len()];
         self.read(&mut values)?;
         Ok(values)
     }
@@ -117,7 +170,7 @@ impl<T: Element> Tensor<T> {
                 found: into.len().to_string(),
             });
         }
-        self.device.download(self.buffer.at(0), bytemuck::cast_slice_mut(into))
+        T::fill(into, |bytes| self.device.download(self.buffer.at(0), bytes))
     }
 
     /// The index, in the order of memory, of the first largest value; of the first NaN if there is one.
@@ -171,6 +224,8 @@ mod tests {
         let error = copy.read(&mut [0.0; 5]).unwrap_err().to_string();
         assert!(error.contains("6 elements") && error.contains("found 5"), "{error}");
         assert_eq!(Tensor::new(&device, &[-3i32], &[]).unwrap().to_vec().unwrap(), [-3]);
+        assert_eq!(Tensor::new(&device, &[true, false, true], &[3]).unwrap().to_vec().unwrap(), [true, false, true]);
+        assert_eq!(Tensor::new(&device, &[0u8, 255, 7], &[3]).unwrap().to_vec().unwrap(), [0, 255, 7]);
         assert!(Tensor::new(&device, &[1u32; 5], &[2, 3]).is_err());
         assert!(Tensor::new(&device, &[1u32; 4], &[usize::MAX, 4]).is_err());
     }

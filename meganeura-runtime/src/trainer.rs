@@ -113,14 +113,14 @@ impl Trainer {
             barrier: k == 0,
         });
         let then: Vec<Dispatch<'_>> = then.collect();
-        let results = session.run(self.entry, arguments, Some(&self.gradients), &then)?;
+        let results = session.run(self.entry, arguments, self.steps, Some(&self.gradients), &then)?;
         self.steps = step;
         loss(results)
     }
 
     /// The gradients without an update.
     pub fn gradients(&mut self, session: &mut Session, arguments: &[AnyArgument<'_>]) -> Result<Gradients> {
-        let loss = loss(session.run(self.entry, arguments, Some(&self.gradients), &[])?)?.get()?;
+        let loss = loss(session.run(self.entry, arguments, self.steps, Some(&self.gradients), &[])?)?.get()?;
         let mut tensors = vec![];
         for (k, tensor) in session.model().tensors.iter().enumerate().filter(|(k, _)| self.trained[*k]) {
             let shape = sizes(tensor.one());
