@@ -5,6 +5,7 @@ pub mod diag;
 pub mod egraph;
 pub mod emit;
 pub mod errors;
+pub mod evaluation;
 pub mod interp;
 pub mod ir;
 pub mod lower;

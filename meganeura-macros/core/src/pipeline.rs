@@ -14,6 +14,7 @@ use crate::autodiff::{Policy, differentiate};
 use crate::egraph::{self, Memo};
 use crate::emit::{self, Compiled, CompiledEntry, Scheduled};
 use crate::errors::Errors;
+use crate::evaluation::evaluated;
 use crate::ir::Graph;
 use crate::lower::{lower, plain};
 use crate::normalise::normalise;
@@ -63,7 +64,7 @@ pub fn compile(item: &Item, source: &Source, errors: &mut Errors, dumps: &mut Du
     }
     let mut memo = Memo::default();
     let entries = resolved.entries.iter().zip(trained).map(|(entry, trained)| {
-        let call = scheduled(&entry.graph, &entry.name, &mut memo, dumps)?;
+        let call = scheduled(&evaluated(&entry.graph), &entry.name, &mut memo, dumps)?;
         let train = trained.map(|graph| scheduled(&graph, &format!("{}, training", entry.name), &mut memo, dumps));
         Ok(CompiledEntry { name: entry.name.clone(), call, train: train.transpose()? })
     });

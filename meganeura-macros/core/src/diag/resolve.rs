@@ -72,6 +72,10 @@ pub(crate) fn array_length(name: &str, found: &str) -> String {
     format!("the length of `{name}` is a constant integer, found {found}")
 }
 
+pub(crate) fn result_of_bytes() -> String {
+    "`u8` is for arguments: their bytes are brought in as u32, so the result is `u32`".into()
+}
+
 pub(crate) fn parameter_type(found: &str) -> String {
     format!("a `param` has elements of f32, found {found}")
 }
@@ -547,6 +551,99 @@ pub(crate) fn axis_and_operand(function: &str) -> String {
 
 pub(crate) fn correction(found: f64) -> String {
     format!("a correction is an integer of at least 0, found {found}")
+}
+
+pub(crate) fn norm(found: f64) -> String {
+    format!("a norm has a `p` of at least 1, found {found:?}")
+}
+
+pub(crate) fn tensors_to_join(function: &str, found: &str) -> String {
+    format!("`{function}` expects a list of tensors of one element type, found {found}")
+}
+
+pub(crate) fn joined_shapes(function: &str, axis: usize, first: &str, other: &str) -> String {
+    format!("`{function}` expects shapes that differ on axis {axis} alone, found {first} and {other}")
+}
+
+pub(crate) fn stacked_shapes(first: &str, other: &str) -> String {
+    format!("`stack` expects equal shapes, found {first} and {other}")
+}
+
+pub(crate) fn split_parts(size: &str, found: &str) -> String {
+    format!("`split` cuts an axis of {size} into equal parts or into sizes that make it up, found {found}")
+}
+
+pub(crate) fn padding(rank: usize, found: &str) -> String {
+    format!(
+        "`pad` expects a list of `[before, after]`, one for each of the last axes and at most {rank}, found {found}"
+    )
+}
+
+pub(crate) fn scalar_value(function: &str, found: &str) -> String {
+    format!("`{function}` expects `value` to be one number, found {found}")
+}
+
+pub(crate) fn positive_count(function: &str, parameter: &str, found: &str) -> String {
+    format!("`{function}` expects `{parameter}` to be a size of at least 1, found {found}")
+}
+
+pub(crate) fn whole_number(function: &str, parameter: &str, found: &str) -> String {
+    format!("`{function}` expects `{parameter}` to be a whole number that is known now, found {found}")
+}
+
+pub(crate) fn most_of_axis(function: &str, k: i64, size: &str) -> String {
+    format!("`{function}` takes at most as many as the axis has, found {k} of {size}")
+}
+
+pub(crate) fn matrix_rank(function: &str, rank: usize) -> String {
+    format!("`{function}` works on the last two axes, found {rank}")
+}
+
+pub(crate) fn ids_of_axes(function: &str, axis: usize) -> String {
+    format!("`{function}` expects ids with the axes of `x`, of its sizes or 1 except on axis {axis}")
+}
+
+pub(crate) fn scattered_values(axis: usize, found: &str, expected: &str) -> String {
+    format!("`scatter_add` expects values of the shape of `x` with an axis {axis} of {expected}, found {found}")
+}
+
+pub(crate) fn ids_expected(found: &str) -> String {
+    format!("ids are u32, found {found}")
+}
+
+pub(crate) fn second_ids() -> String {
+    not_available("a second tensor of ids in one index")
+}
+
+pub(crate) fn einsum_text() -> String {
+    "`einsum` begins with its labels as a text: `einsum(\"bik,bkj->bij\", a, b)`".into()
+}
+
+pub(crate) fn einsum_letters(text: &str) -> String {
+    format!("the labels of `einsum` are letters, `,` between operands and `->` before the result, found `{text}`")
+}
+
+pub(crate) fn einsum_operands(labels: usize, operands: usize) -> String {
+    format!("`einsum` has labels for {}, found {}", count(labels, "operand"), count(operands, "operand"))
+}
+
+pub(crate) fn einsum_rank(labels: &str, found: &str) -> String {
+    format!(
+        "the labels `{labels}` name {}, found {found}",
+        count(labels.chars().count(), "axis").replace("axiss", "axes")
+    )
+}
+
+pub(crate) fn einsum_size(label: char, first: &str, other: &str) -> String {
+    format!("label `{label}` of `einsum` stands for {first} and for {other}")
+}
+
+pub(crate) fn einsum_result(label: char) -> String {
+    format!("label `{label}` of the result of `einsum` must stand in one operand, and once in the result")
+}
+
+pub(crate) fn share(function: &str, parameter: &str, found: f64) -> String {
+    format!("`{function}` expects `{parameter}` in 0..=1, found {found:?}")
 }
 
 pub(crate) fn rows_of_scalar(function: &str) -> String {

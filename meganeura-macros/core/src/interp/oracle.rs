@@ -91,8 +91,10 @@ impl Judge<'_> {
                     return fault("read outside:", place);
                 }
                 let writer = self.shared.get(element);
-                let is_given =
-                    matches!(self.schedule.buffers[place.buffer].kind, BufferKind::Argument(_) | BufferKind::Tensor(_));
+                let is_given = !matches!(
+                    self.schedule.buffers[place.buffer].kind,
+                    BufferKind::Arena { .. } | BufferKind::Output(_)
+                );
                 if writer != self.apart.get(own) || writer.is_none() && !is_given {
                     return fault("overwritten or never written:", place);
                 }

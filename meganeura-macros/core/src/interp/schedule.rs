@@ -21,6 +21,8 @@ pub struct Contents {
     pub arguments: Vec<Tensor>,
     /// Tensors of the model by number, each with the number of its axes that count iterations.
     pub tensors: BTreeMap<usize, (Tensor, usize)>,
+    /// Seed and step, where random numbers are made.
+    pub random: Option<Tensor>,
 }
 
 /// The outputs of a call.
@@ -63,6 +65,10 @@ impl Memory<'_> {
             let (tensor, loops) = match buffer.kind {
                 BufferKind::Argument(k) => (&contents.arguments[k], 0),
                 BufferKind::Tensor(k) => (&contents.tensors[&k].0, contents.tensors[&k].1),
+                BufferKind::Random => match &contents.random {
+                    Some(words) => (words, 0),
+                    None => continue,
+                },
                 _ => continue,
             };
             let mut stride = (tensor.shape[loops..].iter().product::<i64>() * ELEMENT + 255) / 256 * 256;

@@ -208,8 +208,18 @@ impl Graph {
             });
             Derivative { block, inputs: which }
         });
-        let node = self.push(Op::Call(Call { name: name.into(), body, derivative }), inputs, results);
+        let node = self.push(Op::Call(Call { name: name.into(), body, derivative, evaluation: None }), inputs, results);
         self.node(node).outputs[0]
+    }
+
+    /// What a composite is outside of training steps.
+    pub fn set_evaluation(&mut self, value: ValueId, build: impl FnOnce(&mut Graph, &[ValueId]) -> ValueId) {
+        let Some((id, _)) = self.value(value).def else { return };
+        let types: Vec<Type> = self.node(id).inputs.iter().map(|v| self.ty(*v).clone()).collect();
+        let block = self.isolated(&types, |graph, args| vec![build(graph, args)]);
+        if let Op::Call(call) = &mut self.nodes[id.index()].op {
+            call.evaluation = Some(block);
+        }
     }
 
     /// Makes `value` of the loop's body one more stack; an existing one is found again.

@@ -9,6 +9,8 @@
 mod broadcast;
 mod build;
 mod display;
+mod index;
+mod random;
 mod verify;
 
 use meganeura_shaders::dim::{Dim, Shape, Symbols};
@@ -176,6 +178,8 @@ pub struct Call {
     pub body: BlockId,
     /// The derivative; without one the body is differentiated.
     pub derivative: Option<Derivative>,
+    /// What it is outside of training steps, with the same arguments and one result; none: the body.
+    pub evaluation: Option<BlockId>,
 }
 
 /// The derivative of a composite.
@@ -192,6 +196,8 @@ pub struct Derivative {
 pub enum StoreKind {
     /// Argument k of the entry.
     Argument(usize),
+    /// The two words of the seed and the step, u32.
+    Random,
     /// Tensor k of the model, trained or not.
     Tensor {
         /// Which tensor.

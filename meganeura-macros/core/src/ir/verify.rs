@@ -56,6 +56,12 @@ impl Graph {
             Op::Call(call) => {
                 self.verify_block(call.body)?;
                 self.verify_types(&node.op, &self.types(&self.block(call.body).args), &owned(&inputs))?;
+                if let Some(evaluation) = call.evaluation {
+                    self.verify_block(evaluation)?;
+                    let block = self.block(evaluation);
+                    self.verify_types(&node.op, &self.types(&block.args), &owned(&inputs))?;
+                    self.verify_types(&node.op, &self.types(&block.results), &outputs[..1])?;
+                }
                 let results = self.types(&self.block(call.body).results);
                 if let Some(derivative) = &call.derivative {
                     self.verify_block(derivative.block)?;

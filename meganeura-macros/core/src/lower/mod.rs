@@ -201,6 +201,7 @@ impl<'g> Lower<'g> {
         let kind = match store.kind {
             StoreKind::Argument(k) => BufferKind::Argument(k),
             StoreKind::Tensor { index, .. } => BufferKind::Tensor(index),
+            StoreKind::Random => BufferKind::Random,
         };
         let layout = self.padded(&store.ty.shape, store.loops);
         let place = layout.view(&self.buffer(&store.name, kind, layout.bytes.clone()));

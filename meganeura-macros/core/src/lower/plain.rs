@@ -74,7 +74,13 @@ impl Plain<'_> {
                 self.map.extend(node.outputs.iter().copied().zip(results));
             }
             Op::Repeat(repeat) => self.repeat(node, repeat, &inputs),
-            op => self.keep(node, op.clone(), &inputs),
+            Op::StopGradient(_) => {
+                self.map.insert(node.outputs[0], inputs[0]);
+            }
+            op => {
+                let op = op.kernel().map_or_else(|| op.clone(), Op::Kernel);
+                self.keep(node, op, &inputs);
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Instructions over values that are not yet repeated, and the arithmetic of constants.
 
 use meganeura_shaders::dim::Dim;
-use meganeura_shaders::pointwise::Bin;
+use meganeura_shaders::pointwise::{Bin, Un};
 use meganeura_shaders::prog::{Const, DType, Instr, Prog};
 
 use super::Normaliser;
@@ -81,6 +81,7 @@ fn folded(instr: &Instr, inputs: &[Lazy]) -> Option<Core> {
     let core = |reg: u8| Some(inputs[usize::from(reg)].core.clone());
     let number = |value: f64| value.is_finite().then(|| Core::Number(Instr::Const(Const::float(value))));
     match *instr {
+        Instr::Un(Un::Nan, _) => None,
         Instr::Un(op, a) => number(op.eval(constant(a)?)),
         Instr::Bin(op, ..) if op.is_comparison() || op.is_logical() => None,
         Instr::Bin(op, a, b) => match (op, constant(a), constant(b)) {

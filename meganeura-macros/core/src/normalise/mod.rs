@@ -88,7 +88,8 @@ impl Normaliser<'_> {
             op => {
                 let inputs: Vec<ValueId> = node.inputs.iter().map(|v| self.forced(*v)).collect();
                 let types = node.outputs.iter().map(|v| from.ty(*v).clone()).collect();
-                let made = self.to.push(op.clone(), &inputs, types);
+                let op = op.kernel().map_or_else(|| op.clone(), Op::Kernel);
+                let made = self.to.push(op, &inputs, types);
                 let made = self.to.node(made).outputs.clone();
                 for (output, value) in node.outputs.iter().zip(made) {
                     self.lazy.insert(*output, Lazy::of(value, from.ty(*output).clone()));
@@ -112,6 +113,7 @@ impl Normaliser<'_> {
             Op::Reshape(_) => self.reshaped(&inputs[0], ty),
             Op::Transpose(op) => self.transposed(op, &inputs[0], ty),
             Op::Slice(op) => self.sliced(op, &inputs[0], ty),
+            Op::StopGradient(_) => inputs[0].clone(),
             _ => return None,
         })
     }

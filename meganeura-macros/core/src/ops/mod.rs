@@ -3,11 +3,16 @@
 
 mod broadcast;
 pub mod composite;
+mod concat;
 mod contract;
 mod eval;
+mod gather;
 mod pad;
 mod reshape;
+mod scan;
+mod scatter_add;
 mod slice;
+mod stop_gradient;
 mod sum;
 #[cfg(test)]
 mod tests;
@@ -22,10 +27,15 @@ use meganeura_shaders::prog::{DType, Instr, Prog};
 use meganeura_shaders::reference::Tensor;
 
 pub use broadcast::Broadcast;
+pub use concat::Concat;
 pub use contract::Contract;
+pub use gather::Gather;
 pub use pad::Pad;
 pub use reshape::Reshape;
+pub use scan::RunningTotal;
+pub use scatter_add::ScatterAdd;
 pub use slice::Slice;
+pub use stop_gradient::StopGradient;
 pub use sum::Sum;
 pub use transpose::Transpose;
 pub use vjp::{NotDifferentiable, Tape};
@@ -50,6 +60,16 @@ pub trait Structural {
     /// Whether the result lies in memory as the input does, under another shape or from a later row on.
     fn is_view(&self) -> bool {
         false
+    }
+
+    /// Whether the result counts as a constant for gradients.
+    fn is_flat(&self) -> bool {
+        false
+    }
+
+    /// The kernel that the operation is, if it is one and nothing else.
+    fn kernel(&self) -> Option<Kernel> {
+        None
     }
 
     /// The shape of the result.
@@ -107,6 +127,21 @@ macro_rules! structural {
                 }
             }
 
+            /// The kernel of a structural operation that is one and nothing else.
+            pub fn kernel(&self) -> Option<Kernel> {
+                match self {
+                    $(Op::$Name(op) => op.kernel(),)+
+                    _ => None,
+                }
+            }
+
+            fn is_constant_for_gradients(&self) -> bool {
+                match self {
+                    $(Op::$Name(op) => op.is_flat(),)+
+                    _ => false,
+                }
+            }
+
             fn infer_structural(&self, inputs: &[&Type], symbols: &Symbols) -> Option<Result<Shape, Misfit>> {
                 match self {
                     $(Op::$Name(op) => Some(op.infer(inputs, symbols)),)+
@@ -136,7 +171,20 @@ macro_rules! structural {
     };
 }
 
-structural!(Reshape, Broadcast, Transpose, Slice, Pad, Sum, Contract);
+structural!(
+    Reshape,
+    Broadcast,
+    Transpose,
+    Slice,
+    Pad,
+    Sum,
+    Contract,
+    Gather,
+    ScatterAdd,
+    RunningTotal,
+    Concat,
+    StopGradient
+);
 
 impl Op {
     /// The type of the result of an operation that has one.
@@ -172,7 +220,7 @@ impl Op {
 
     /// Whether the result does not change, or only jumps, with input `k`.
     pub fn is_flat(&self, k: usize) -> bool {
-        matches!(self, Op::Instr(instr) if vjp::is_flat(instr, k))
+        matches!(self, Op::Instr(instr) if vjp::is_flat(instr, k)) || self.is_constant_for_gradients()
     }
 }
 
@@ -201,6 +249,20 @@ fn instr_name(instr: &Instr) -> &'static str {
 pub fn show_types(types: &[&Type], symbols: &Symbols) -> String {
     let show = |ty: &&Type| format!("{}{}", ty.dtype, symbols.show_shape(&ty.shape));
     types.iter().map(show).collect::<Vec<_>>().join(", ")
+}
+
+/// The shape of what a kernel makes of its inputs.
+fn of_kernel(kernel: &Kernel, inputs: &[&Type], symbols: &Symbols) -> Result<Shape, Misfit> {
+    let (shapes, dtypes): (Vec<&Shape>, Vec<DType>) = inputs.iter().map(|ty| (&ty.shape, ty.dtype)).unzip();
+    let fits = kernel.arity() == inputs.len() && kernel.dtype(&dtypes).is_some();
+    let shape = fits.then(|| kernel.shape(&shapes)).flatten();
+    shape.ok_or_else(|| Misfit(format!("`{}` does not take {}", kernel.name(), show_types(inputs, symbols))))
+}
+
+/// The value of a kernel.
+fn value_of(kernel: &Kernel, inputs: &[&Tensor], env: &Env) -> Tensor {
+    let args: Vec<Tensor> = inputs.iter().map(|tensor| (*tensor).clone()).collect();
+    meganeura_shaders::reference::eval(kernel, &args, env)
 }
 
 /// The only input.

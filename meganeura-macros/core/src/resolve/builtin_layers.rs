@@ -8,7 +8,6 @@ use quote::quote;
 
 /// Layers that the language has and this version does not.
 pub(super) const UNAVAILABLE: &[&str] = &[
-    "Embedding",
     "Conv1d",
     "Conv2d",
     "ConvTranspose2d",
@@ -30,6 +29,11 @@ pub(super) fn text() -> TokenStream {
             fn forward(x: f32[.., in]) -> f32[.., out] {
                 if bias { x @ weight.t() + offset } else { x @ weight.t() }
             }
+        }
+
+        layer Embedding<count, dim, init = normal(1)> {
+            param weight: f32[count, dim] = init;
+            fn forward(ids: u32[..]) -> f32[.., dim] { weight[ids] }
         }
 
         layer RmsNorm<dim, eps = 1e-6> {

@@ -324,7 +324,7 @@ impl<'a> Resolver<'a, '_> {
         let mut types = vec![];
         for (k, value) in values.into_iter().enumerate() {
             let dtype = match declared.get(k).map(|ty| &ty.kind) {
-                Some(TypeKind::Scalar(element)) => super::types::dtype(*element).unwrap_or(DType::F32),
+                Some(TypeKind::Scalar(element)) => super::types::dtype(*element),
                 _ => DType::F32,
             };
             self.at(span);

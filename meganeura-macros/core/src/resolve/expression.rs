@@ -37,7 +37,7 @@ impl<'a> Resolver<'a, '_> {
             },
             ExprKind::Float(value) => Value::Float(*value),
             ExprKind::Bool(value) => Value::Bool(*value),
-            ExprKind::Text(_) => Value::Text,
+            ExprKind::Text(text) => Value::Text(text),
             ExprKind::Hole => Value::Hole,
             ExprKind::Poison => Value::Poison,
             ExprKind::Name(name) => self.name(name),

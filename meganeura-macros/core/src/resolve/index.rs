@@ -7,6 +7,7 @@ use proc_macro2::Span;
 use super::value::Value;
 use super::{Resolver, argument_name, describe, with_value};
 use crate::diag::resolve as diag;
+use crate::ir::ValueId;
 use crate::ops::{Op, Slice};
 use crate::syntax::{Expr, Index};
 
@@ -44,10 +45,18 @@ impl<'a> Resolver<'a, '_> {
             return self.fail(span, with_value(message, &name, &shown));
         }
         self.at(span);
-        let (mut result, mut kept) = (tensor, vec![]);
+        let (mut result, mut kept, mut ids) = (tensor, vec![], None);
         for (axis, size) in shape.iter().enumerate() {
             let (from, to, keep, at) = match parts.get(axis) {
                 None | Some(Part::Range(None, None, ..) | Part::Poison) => {
+                    kept.push(size.clone());
+                    continue;
+                }
+                Some(Part::Ids(value, at)) => {
+                    if ids.replace((*value, kept.len())).is_some() {
+                        return self.fail(*at, diag::second_ids());
+                    }
+                    self.limit_argument(*value, size);
                     kept.push(size.clone());
                     continue;
                 }
@@ -86,7 +95,11 @@ impl<'a> Resolver<'a, '_> {
                 Err(misfit) => return self.fail(at, with_value(misfit.0, &name, &shown)),
             };
         }
-        Value::Tensor(self.graph.reshape(result, kept))
+        let result = self.graph.reshape(result, kept);
+        Value::Tensor(match ids {
+            Some((ids, axis)) => self.graph.take(result, ids, axis),
+            None => result,
+        })
     }
 
     /// Dimensions must keep `low <= high`.
@@ -104,7 +117,7 @@ impl<'a> Resolver<'a, '_> {
             Part::Range(start, end, inclusive, _) => {
                 format!("{}{}{}", show(start), if *inclusive { "..=" } else { ".." }, show(end))
             }
-            Part::Poison => String::new(),
+            Part::Ids(..) | Part::Poison => String::new(),
         }
     }
 
@@ -113,10 +126,10 @@ impl<'a> Resolver<'a, '_> {
             Index::At(at) => match self.expression(at) {
                 Value::Size(dim) => Part::At(dim, at.span),
                 Value::Poison => Part::Poison,
+                Value::Tensor(id) if self.graph.ty(id).dtype == DType::U32 => Part::Ids(id, at.span),
                 Value::Tensor(id) if self.graph.ty(id).dtype != DType::F32 => {
-                    let what =
-                        if self.graph.shape(id).is_empty() { "an index that varies" } else { "indexing by a tensor" };
-                    self.report(at.span, diag::not_available(what));
+                    let found = self.show_type(self.graph.ty(id));
+                    self.report(at.span, diag::ids_expected(&found));
                     Part::Poison
                 }
                 other => {
@@ -164,6 +177,7 @@ impl<'a> Resolver<'a, '_> {
 /// One axis.
 enum Part {
     At(Dim, Span),
+    Ids(ValueId, Span),
     Range(Option<Dim>, Option<Dim>, bool, Span),
     Poison,
 }

@@ -210,7 +210,7 @@ impl<'a> Resolver<'a, '_> {
                 let found = self.show(&value);
                 self.fail(expr.span, diag::not_constant(&found))
             }
-            Value::Text | Value::Hole => self.fail(expr.span, diag::not_constant("a string")),
+            Value::Text(_) | Value::Hole => self.fail(expr.span, diag::not_constant("a string")),
             value => value,
         }
     }

@@ -123,6 +123,8 @@ pub(super) struct Resolver<'a, 'e> {
     depth: u32,
     calls: u32,
     layers: u32,
+    /// Random numbers of the entry so far, by the places that make them.
+    places: u32,
 }
 
 /// A function, or the members of an item, while its names mean something.
@@ -201,6 +203,7 @@ impl<'a, 'e> Resolver<'a, 'e> {
             depth: 0,
             calls: 0,
             layers: 0,
+            places: 0,
         }
     }
 

@@ -120,6 +120,7 @@ impl<'a> Names<'a, '_> {
         }
         self.locals.extend(bound.drain(..).map(Local::value));
         if let Some(ty) = &function.result {
+            self.no_bytes(ty);
             self.ty(ty, false, &mut vec![]);
         }
         let mut seen: Vec<&str> = vec![];
@@ -135,13 +136,22 @@ impl<'a> Names<'a, '_> {
         self.locals.clear();
     }
 
+    /// Bytes are widened when they come in, so there are none to give back.
+    fn no_bytes(&mut self, ty: &'a Type) {
+        match &ty.kind {
+            TypeKind::Tuple(parts) => parts.iter().for_each(|part| self.no_bytes(part)),
+            TypeKind::Tensor(tensor) if tensor.element == Element::U8 => {
+                self.errors.push(ty.span, diag::result_of_bytes());
+            }
+            TypeKind::Scalar(Element::U8) => self.errors.push(ty.span, diag::result_of_bytes()),
+            _ => {}
+        }
+    }
+
     /// A type; names that only it mentions are bound by the call, where that is allowed.
     fn ty(&mut self, ty: &'a Type, binds: bool, bound: &mut Vec<&'a str>) {
         match &ty.kind {
             TypeKind::Tensor(tensor) => {
-                if tensor.element == Element::U8 {
-                    self.errors.push(ty.span, diag::not_available("`u8`"));
-                }
                 for axis in &tensor.axes {
                     match &axis.kind {
                         ExprKind::Name(name) if !self.known(&name.name) && !bound.contains(&name.name.as_str()) => {
@@ -164,12 +174,7 @@ impl<'a> Names<'a, '_> {
                 }
             }
             TypeKind::Tuple(parts) => parts.iter().for_each(|part| self.ty(part, binds, bound)),
-            TypeKind::Scalar(element) => {
-                if *element == Element::U8 {
-                    self.errors.push(ty.span, diag::not_available("`u8`"));
-                }
-            }
-            TypeKind::Poison => {}
+            TypeKind::Scalar(_) | TypeKind::Poison => {}
         }
     }
 

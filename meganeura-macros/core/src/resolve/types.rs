@@ -143,7 +143,7 @@ impl<'a> Resolver<'a, '_> {
                     Some(_) => found.shape.len() >= declared.axes.len(),
                     None => found.shape.len() == declared.axes.len(),
                 };
-                let fits = dtype(declared.element) == Some(found.dtype) && rank_fits;
+                let fits = dtype(declared.element) == found.dtype && rank_fits;
                 if fits {
                     return self.collect_axes(declared, value.clone(), &found, abouts, axes);
                 }
@@ -217,7 +217,7 @@ impl<'a> Resolver<'a, '_> {
             (Value::Size(_), Element::I32) => true,
             (Value::Tensor(id), element) => {
                 let ty = self.graph.ty(*id);
-                ty.shape.is_empty() && dtype(element) == Some(ty.dtype)
+                ty.shape.is_empty() && dtype(element) == ty.dtype
             }
             _ => false,
         };
@@ -368,7 +368,7 @@ impl<'a> Resolver<'a, '_> {
                 }
             }
         }
-        Some(ir::Type { shape, dtype: dtype(element)? })
+        Some(ir::Type { shape, dtype: dtype(element) })
     }
 
     /// Some value of a type; the graph that holds it is never used.
@@ -393,13 +393,12 @@ impl<'a> Resolver<'a, '_> {
     }
 }
 
-/// What elements are in the graph; `u8` is none.
-pub(super) fn dtype(element: Element) -> Option<DType> {
+/// What elements are in the graph. Bytes are widened when they are brought in.
+pub(super) fn dtype(element: Element) -> DType {
     match element {
-        Element::F32 => Some(DType::F32),
-        Element::U32 => Some(DType::U32),
-        Element::I32 => Some(DType::I32),
-        Element::Bool => Some(DType::Bool),
-        Element::U8 => None,
+        Element::F32 => DType::F32,
+        Element::U32 | Element::U8 => DType::U32,
+        Element::I32 => DType::I32,
+        Element::Bool => DType::Bool,
     }
 }

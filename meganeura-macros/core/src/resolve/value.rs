@@ -21,7 +21,7 @@ pub(super) enum Value<'a> {
     /// A constant.
     Bool(bool),
     /// A string literal.
-    Text,
+    Text(&'a str),
     /// `_` in the list of `reshape`.
     Hole,
     /// `[a, b]`
@@ -108,7 +108,7 @@ impl<'a> Resolver<'a, '_> {
             Value::Size(dim) => self.show_size(dim),
             Value::Float(value) => format!("{value:?}"),
             Value::Bool(value) => value.to_string(),
-            Value::Text => "a string".into(),
+            Value::Text(_) => "a string".into(),
             Value::Hole => "`_`".into(),
             Value::List(parts) => format!("[{}]", self.show_all(parts)),
             Value::Tuple(parts) => format!("({})", self.show_all(parts)),

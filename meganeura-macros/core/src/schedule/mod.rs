@@ -10,4 +10,4 @@ pub mod verify;
 pub use verify::verify;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -25,7 +25,7 @@ pub fn verify(schedule: &Schedule) -> Result<(), String> {
     for plan in &schedule.plans {
         let mut written = vec![false; schedule.buffers.len()];
         for (id, buffer) in schedule.buffers.iter().enumerate() {
-            written[id] = matches!(buffer.kind, BufferKind::Argument(_) | BufferKind::Tensor(_));
+            written[id] = matches!(buffer.kind, BufferKind::Argument(_) | BufferKind::Tensor(_) | BufferKind::Random);
         }
         for (number, step) in steps(&plan.items).into_iter().enumerate() {
             let at = |fault: String| match step.origins.first() {

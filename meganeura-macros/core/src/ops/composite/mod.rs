@@ -4,10 +4,14 @@
 //! Results of a body are the result, then named inner values. Where a derivative in terms of those is shorter or safer
 //! than the body's own, the composite states it; the body stays the meaning.
 
+mod argmax;
 mod cross_entropy;
+mod dropout;
 mod elu;
+mod flip;
 mod gelu;
 mod hard;
+mod kl_div;
 mod layer_norm;
 mod leaky_relu;
 mod log_softmax;
@@ -15,6 +19,9 @@ mod logsumexp;
 mod mean;
 mod mse;
 mod norm;
+mod prelu;
+mod prod;
+mod random;
 mod rms_norm;
 mod silu;
 mod softmax;
@@ -24,17 +31,24 @@ mod var;
 
 use meganeura_shaders::pointwise::{Bin, Un};
 
-pub use cross_entropy::cross_entropy;
+pub use argmax::{argmax, largest_indices, reversed_order};
+pub use cross_entropy::{Counting, cross_entropy, cross_entropy_of};
+pub use dropout::dropout;
 pub use elu::elu;
+pub use flip::flip;
 pub use gelu::{gelu, gelu_tanh};
 pub use hard::{hardsigmoid, hardswish, relu6};
+pub use kl_div::kl_div;
 pub use layer_norm::layer_norm;
 pub use leaky_relu::leaky_relu;
 pub use log_softmax::log_softmax;
 pub use logsumexp::logsumexp;
 pub use mean::mean;
 pub use mse::mse;
-pub use norm::norm;
+pub use norm::{norm, norm_of};
+pub use prelu::prelu;
+pub use prod::prod;
+pub use random::{random_normal, random_uniform};
 pub use rms_norm::rms_norm;
 pub use silu::silu;
 pub use softmax::softmax;

@@ -6,7 +6,7 @@ use meganeura_shaders::prog::{DType, Instr};
 use super::{Call, Kind, Row, needs, pointwise, takes};
 use crate::diag::resolve as diag;
 use crate::ir::{Graph, ValueId};
-use crate::ops::{Op, composite};
+use crate::ops::{Op, StopGradient, composite};
 use crate::resolve::Resolver;
 use crate::resolve::value::Value;
 
@@ -46,9 +46,10 @@ pub(super) const ROWS: &[Row] = &[
         },
     },
     Row { name: "pow", parameters: &[needs("x", Kind::Float), needs("y", Kind::Float)], build: pow },
+    Row { name: "prelu", parameters: &[needs("x", Kind::Float), needs("slope", Kind::Float)], build: prelu },
     Row {
         name: "clamp",
-        parameters: &[needs("x", Kind::Float), needs("low", Kind::Float), needs("high", Kind::Float)],
+        parameters: &[needs("x", Kind::Any), needs("low", Kind::Any), needs("high", Kind::Any)],
         build: clamp,
     },
     Row {
@@ -60,6 +61,16 @@ pub(super) const ROWS: &[Row] = &[
         name: "masked_fill",
         parameters: &[needs("x", Kind::Any), needs("mask", Kind::Value), needs("value", Kind::Any)],
         build: |cx, call| select(cx, call, [1, 2, 0]),
+    },
+    Row { name: "abs", parameters: &[needs("x", Kind::Any)], build: signed },
+    Row { name: "sign", parameters: &[needs("x", Kind::Any)], build: signed },
+    Row {
+        name: "stop_gradient",
+        parameters: &[needs("x", Kind::Any)],
+        build: |cx, call| match call.value(0)? {
+            Value::Tensor(id) => Some(Value::Tensor(cx.graph.emit(Op::StopGradient(StopGradient), &[*id]))),
+            known => Some(known.clone()),
+        },
     },
     Row { name: "f32", parameters: &[needs("x", Kind::Any)], build: |cx, call| cast(cx, call, DType::F32) },
     Row { name: "u32", parameters: &[needs("x", Kind::Any)], build: |cx, call| cast(cx, call, DType::U32) },
@@ -81,6 +92,28 @@ pub(super) fn registered<'a>(cx: &mut Resolver<'a, '_>, call: &Call<'a>) -> Opti
     }
 }
 
+/// Of floats, and of integers that have a sign.
+fn signed<'a>(cx: &mut Resolver<'a, '_>, call: &Call<'a>) -> Option<Value<'a>> {
+    let value = call.value(0)?;
+    let fits = match value {
+        Value::Tensor(id) => matches!(cx.graph.ty(*id).dtype, DType::F32 | DType::I32),
+        value => value.number().is_some(),
+    };
+    if fits {
+        return registered(cx, call);
+    }
+    let found = cx.show(value);
+    cx.report(call.place(0), diag::argument_type(call.name, "x", "f32 or i32", &found));
+    None
+}
+
+/// The slope broadcasts like any operand: one, or one an element of the last axes.
+fn prelu<'a>(cx: &mut Resolver<'a, '_>, call: &Call<'a>) -> Option<Value<'a>> {
+    let operands = [call.operand(0)?, call.operand(1)?];
+    let sides = cx.same_type(call.name, call.span, &operands)?;
+    Some(Value::Tensor(composite::prelu(&mut cx.graph, sides[0], sides[1])))
+}
+
 fn composite_of<'a>(
     cx: &mut Resolver<'a, '_>,
     call: &Call<'a>,
@@ -99,8 +132,19 @@ fn pow<'a>(cx: &mut Resolver<'a, '_>, call: &Call<'a>) -> Option<Value<'a>> {
         }
         return Some(Value::Float(result));
     }
-    if let (Value::Tensor(x), Some(2.0)) = (call.value(0)?, call.value(1)?.number()) {
-        return Some(Value::Tensor(cx.graph.mul(*x, *x)));
+    // Of these the general form has no slope at 0, or costs more.
+    if let (Value::Tensor(x), Some(power)) = (call.value(0)?, call.value(1)?.number()) {
+        let x = *x;
+        if power == 0.0 {
+            let shape = cx.graph.shape(x).clone();
+            return Some(Value::Tensor(cx.graph.fill(1.0, &shape)));
+        }
+        if power == 1.0 {
+            return Some(Value::Tensor(x));
+        }
+        if power == 2.0 {
+            return Some(Value::Tensor(cx.graph.mul(x, x)));
+        }
     }
     cx.broadcast_bin(Bin::Pow, call.name, call.span, call.operand(0)?, call.operand(1)?, false).map(Value::Tensor)
 }

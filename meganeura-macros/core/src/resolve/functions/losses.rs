@@ -1,5 +1,6 @@
 //! Losses: means over what they are given.
 
+use meganeura_shaders::dim::Dim;
 use meganeura_shaders::pointwise::{Bin, Un};
 
 use super::{Call, Kind, Parameter, Row, needs, takes};
@@ -17,8 +18,8 @@ pub(super) const ROWS: &[Row] = &[
         parameters: &[
             needs("logits", Kind::Float),
             needs("label", Kind::Labels),
-            takes("ignore_index", Kind::Value),
-            takes("label_smoothing", Kind::Value),
+            takes("ignore_index", Kind::Number),
+            takes("label_smoothing", Kind::Number),
         ],
         build: cross_entropy,
     },
@@ -33,6 +34,11 @@ pub(super) const ROWS: &[Row] = &[
         },
     },
     Row {
+        name: "kl_div",
+        parameters: &[needs("log_p", Kind::Float), needs("q", Kind::Float)],
+        build: |cx, call| of_pair(cx, call, composite::kl_div),
+    },
+    Row {
         name: "bce_with_logits",
         parameters: &[needs("x", Kind::Float), needs("target", Kind::Float)],
         build: |cx, call| of_pair(cx, call, bce_with_logits),
@@ -40,13 +46,19 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 fn cross_entropy<'a>(cx: &mut Resolver<'a, '_>, call: &Call<'a>) -> Option<Value<'a>> {
-    let parameters = ["ignore_index", "label_smoothing"];
-    for (at, parameter) in (2..).zip(parameters) {
-        if call.get(at).is_some() {
-            cx.report(call.place(at), diag::not_available(&format!("`{parameter}` of `cross_entropy`")));
+    let smoothing = call.number(3, 0.0);
+    if !(0.0..=1.0).contains(&smoothing) {
+        cx.report(call.place(3), diag::share(call.name, "label_smoothing", smoothing));
+        return None;
+    }
+    let ignored = match call.get(2).map(|_| call.number(2, -1.0)) {
+        None => None,
+        Some(index) if index.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&index) => Some(index as u32),
+        Some(index) => {
+            cx.report(call.place(2), diag::argument_type(call.name, "ignore_index", "a u32", &format!("{index}")));
             return None;
         }
-    }
+    };
     let (logits, (label, _)) = (cx.float(call, 0)?, call.operand(1)?);
     let shape = cx.graph.shape(logits).clone();
     let Some((classes, rows)) = shape.split_last() else {
@@ -63,8 +75,16 @@ fn cross_entropy<'a>(cx: &mut Resolver<'a, '_>, call: &Call<'a>) -> Option<Value
         cx.report(call.place(1), message);
         return None;
     }
-    cx.limit_argument(labels, classes);
-    Some(Value::Tensor(composite::cross_entropy(&mut cx.graph, logits, labels)))
+    // An index that is ignored may be no class; whatever lies between is not counted either.
+    match (ignored, classes.constant()) {
+        (Some(ignored), Some(classes)) if i64::from(ignored) >= classes => {
+            cx.limit_argument(labels, &Dim::from(i64::from(ignored) + 1));
+        }
+        (Some(_), None) => {}
+        _ => cx.limit_argument(labels, classes),
+    }
+    let counting = composite::Counting { ignored, smoothing };
+    Some(Value::Tensor(composite::cross_entropy_of(&mut cx.graph, logits, labels, counting)))
 }
 
 /// A loss over the elements of two tensors of one shape: a loss that broadcasts is nearly always a mistake.

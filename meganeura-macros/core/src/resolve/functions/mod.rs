@@ -1,9 +1,15 @@
 //! Built-in functions: a row states the name, the parameters and what builds the result. The registry of pointwise
 //! operations adds its own rows.
 
+mod arrange;
+mod einsum;
 mod elementwise;
+mod join;
 mod layers;
 mod losses;
+mod order;
+mod pick;
+mod random;
 mod reductions;
 mod shape;
 
@@ -90,28 +96,21 @@ pub(super) struct Call<'a> {
 }
 
 /// The tables, by family.
-const FAMILIES: [&[Row]; 4] = [elementwise::ROWS, reductions::ROWS, shape::ROWS, losses::ROWS];
+const FAMILIES: [&[Row]; 10] = [
+    elementwise::ROWS,
+    reductions::ROWS,
+    order::ROWS,
+    shape::ROWS,
+    join::ROWS,
+    arrange::ROWS,
+    pick::ROWS,
+    einsum::ROWS,
+    losses::ROWS,
+    random::ROWS,
+];
 
 /// Functions that the language has and this version does not.
 pub(super) const UNAVAILABLE: &[&str] = &[
-    "prelu",
-    "prod",
-    "argmax",
-    "argmin",
-    "topk",
-    "cumsum",
-    "concat",
-    "stack",
-    "split",
-    "pad",
-    "gather",
-    "scatter_add",
-    "repeat",
-    "tile",
-    "flip",
-    "tril",
-    "triu",
-    "einsum",
     "attention",
     "rope",
     "max_pool2d",
@@ -120,16 +119,8 @@ pub(super) const UNAVAILABLE: &[&str] = &[
     "global_avg_pool",
     "upsample_nearest",
     "upsample_bilinear",
-    "kl_div",
-    "dropout",
-    "random_normal",
-    "random_uniform",
     "multinomial",
-    "stop_gradient",
     "tap",
-    "one_hot",
-    "arange",
-    "linspace",
 ];
 
 const UNARY: &[Parameter] = &[needs("x", Kind::Float)];
@@ -195,6 +186,10 @@ impl<'a> Resolver<'a, '_> {
         let rank = match values.first() {
             Some(Some((Value::Tensor(id), _))) => Some(self.graph.shape(*id).len()),
             Some(Some((Value::Poison, _))) => None,
+            Some(Some((Value::List(list), _))) => list.iter().find_map(|value| match value {
+                Value::Tensor(id) => Some(self.graph.shape(*id).len()),
+                _ => None,
+            }),
             _ => Some(0),
         };
         let (mut checked, mut whole) = (vec![], true);

@@ -19,6 +19,7 @@ const ROWWISE: &[Parameter] = &[needs("x", Kind::Float), takes("axis", Kind::Axi
 pub(super) const ROWS: &[Row] = &[
     Row { name: "sum", parameters: PARAMETERS, build: |cx, call| reduce(cx, call, 1, sum) },
     Row { name: "mean", parameters: PARAMETERS, build: |cx, call| reduce(cx, call, 1, composite::mean) },
+    Row { name: "prod", parameters: PARAMETERS, build: |cx, call| reduce(cx, call, 1, prod) },
     Row { name: "max", parameters: OF_TWO, build: |cx, call| extreme(cx, call, Bin::Max) },
     Row { name: "min", parameters: OF_TWO, build: |cx, call| extreme(cx, call, Bin::Min) },
     Row {
@@ -46,6 +47,9 @@ pub(super) const ROWS: &[Row] = &[
     Row { name: "logsumexp", parameters: ROWWISE, build: logsumexp },
 ];
 
+/// Reductions that have a meaning for integers.
+const WHOLE: [&str; 3] = ["sum", "max", "min"];
+
 fn sum(graph: &mut Graph, x: ValueId, axes: &[u8]) -> ValueId {
     if axes.iter().map(|axis| usize::from(*axis) + 1).eq([graph.shape(x).len()]) {
         return graph.row_sum(x);
@@ -53,15 +57,24 @@ fn sum(graph: &mut Graph, x: ValueId, axes: &[u8]) -> ValueId {
     graph.emit(Op::Sum(Sum { axes: axes.to_vec() }), &[x])
 }
 
-/// The largest over axes, which become 1: they are moved to the end and taken as one.
+/// The largest over axes, which become 1.
 fn largest(graph: &mut Graph, x: ValueId, axes: &[u8]) -> ValueId {
+    as_one_row(graph, x, axes, Graph::row_max)
+}
+
+fn prod(graph: &mut Graph, x: ValueId, axes: &[u8]) -> ValueId {
+    as_one_row(graph, x, axes, composite::prod)
+}
+
+/// A reduction of rows over axes, which become 1: they are moved to the end and taken as one.
+fn as_one_row(graph: &mut Graph, x: ValueId, axes: &[u8], build: fn(&mut Graph, ValueId) -> ValueId) -> ValueId {
     let shape = graph.shape(x).clone();
     let (kept, perm) = moved_to_end(shape.len(), axes);
     let moved = if perm.iter().copied().eq(0..shape.len() as u8) { x } else { graph.transpose(x, &perm) };
     let together = meganeura_shaders::dim::product(axes.iter().map(|axis| &shape[usize::from(*axis)]));
     let rows = kept.iter().map(|axis| shape[usize::from(*axis)].clone()).chain([together]).collect();
     let rows = graph.reshape(moved, rows);
-    let result = graph.row_max(rows);
+    let result = build(graph, rows);
     let ones =
         shape.iter().enumerate().map(|(axis, size)| if axes.contains(&(axis as u8)) { 1.into() } else { size.clone() });
     let ones = ones.collect();
@@ -85,7 +98,7 @@ fn reduce<'a>(
     let value = call.value(0)?;
     let x = match value {
         Value::Tensor(id) if cx.graph.ty(*id).dtype == DType::F32 => *id,
-        Value::Tensor(id) if call.name == "sum" && cx.graph.ty(*id).dtype != DType::Bool => *id,
+        Value::Tensor(id) if WHOLE.contains(&call.name) && cx.graph.ty(*id).dtype != DType::Bool => *id,
         _ => {
             let found = cx.show(value);
             cx.report(call.place(0), diag::argument_type(call.name, "x", "a tensor of f32", &found));
@@ -115,7 +128,7 @@ fn reduce<'a>(
 }
 
 /// Without axes of size 1.
-fn drop_axes(graph: &mut Graph, x: ValueId, axes: &[u8]) -> ValueId {
+pub(super) fn drop_axes(graph: &mut Graph, x: ValueId, axes: &[u8]) -> ValueId {
     let shape = graph.shape(x).iter().enumerate();
     let kept = shape.filter(|(axis, _)| !axes.contains(&(*axis as u8))).map(|(_, size)| size.clone());
     let kept = kept.collect();
@@ -140,9 +153,9 @@ fn extreme<'a>(cx: &mut Resolver<'a, '_>, call: &Call<'a>, bin: Bin) -> Option<V
     reduce(cx, call, 2, |graph, x, axes| match bin {
         Bin::Max => largest(graph, x, axes),
         _ => {
-            let minus = graph.un(Un::Neg, x);
-            let most = largest(graph, minus, axes);
-            graph.un(Un::Neg, most)
+            let turned = composite::reversed_order(graph, x);
+            let most = largest(graph, turned, axes);
+            composite::reversed_order(graph, most)
         }
     })
 }
@@ -167,8 +180,11 @@ fn norm<'a>(cx: &mut Resolver<'a, '_>, call: &Call<'a>) -> Option<Value<'a>> {
             sum(graph, x, axes)
         });
     }
-    cx.report(call.place(3), diag::not_available("a norm other than `p = 1` and `p = 2`"));
-    None
+    if p < 1.0 {
+        cx.report(call.place(3), diag::norm(p));
+        return None;
+    }
+    reduce(cx, call, 1, |graph, x, axes| composite::norm_of(graph, x, axes, p))
 }
 
 /// `build` works along the last axis: another one is moved there and back.
@@ -178,15 +194,7 @@ fn rowwise<'a>(
     build: impl FnOnce(&mut Graph, ValueId) -> ValueId,
 ) -> Option<Value<'a>> {
     let (x, axis) = row_axis(cx, call)?;
-    let rank = cx.graph.shape(x).len();
-    if axis + 1 == rank {
-        return Some(Value::Tensor(build(&mut cx.graph, x)));
-    }
-    let (_, perm) = moved_to_end(rank, &[axis as u8]);
-    let moved = cx.graph.transpose(x, &perm);
-    let result = build(&mut cx.graph, moved);
-    let back = crate::ops::Transpose { perm }.inverse();
-    Some(Value::Tensor(cx.graph.emit(Op::Transpose(back), &[result])))
+    Some(Value::Tensor(cx.graph.along_last(x, axis, build)))
 }
 
 fn logsumexp<'a>(cx: &mut Resolver<'a, '_>, call: &Call<'a>) -> Option<Value<'a>> {

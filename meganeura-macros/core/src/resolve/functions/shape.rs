@@ -46,7 +46,7 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 /// The tensor that a shape function works on.
-fn tensor<'a>(cx: &mut Resolver<'a, '_>, call: &Call<'a>) -> Option<ValueId> {
+pub(super) fn tensor<'a>(cx: &mut Resolver<'a, '_>, call: &Call<'a>) -> Option<ValueId> {
     match call.value(0)? {
         Value::Tensor(id) => Some(*id),
         value => {
@@ -58,7 +58,7 @@ fn tensor<'a>(cx: &mut Resolver<'a, '_>, call: &Call<'a>) -> Option<ValueId> {
 }
 
 /// A message about the first argument, with its shape.
-fn complain<'a>(cx: &mut Resolver<'a, '_>, call: &Call<'a>, at: usize, message: String) {
+pub(super) fn complain<'a>(cx: &mut Resolver<'a, '_>, call: &Call<'a>, at: usize, message: String) {
     let message = match call.operand(0) {
         Some((value, source)) => with_value(message, &source.text("x"), &cx.show(&value)),
         None => message,
@@ -154,7 +154,7 @@ fn swap_last<'a>(cx: &mut Resolver<'a, '_>, call: &Call<'a>) -> Option<Value<'a>
     Some(Value::Tensor(cx.graph.transpose(x, &perm)))
 }
 
-fn whole_shape<'a>(cx: &mut Resolver<'a, '_>, call: &Call<'a>, at: usize) -> Option<Vec<Dim>> {
+pub(super) fn whole_shape<'a>(cx: &mut Resolver<'a, '_>, call: &Call<'a>, at: usize) -> Option<Vec<Dim>> {
     let sizes: Option<Vec<Dim>> = call.sizes(at)?.iter().cloned().collect();
     match sizes {
         Some(sizes) => cx.check_size(call.place(at), &sizes).map(|()| sizes),

@@ -50,8 +50,8 @@ fn items_and_members_are_declared_once() {
         model M { buffer b: f32[4] = zeros; state s: f32[4]; }
             1:18: `buffer` is not available yet
             1:43: `state` is not available yet
-        model M { pub fn f(x: u8[4]) -> f32[4] { f32(x) } }
-            1:23: `u8` is not available yet
+        model M { pub fn f(x: u8[4]) -> u8[4] { x } }
+            1:33: `u8` is for arguments: their bytes are brought in as u32, so the result is `u32`
     "#]]
     .assert_eq(&in_source(&[
         "layer A {} layer A {}",
@@ -74,7 +74,7 @@ fn items_and_members_are_declared_once() {
         "model M { pub fn schedule_x(x: f32[4]) -> f32[4] { x } fn load(x: f32[4]) -> f32[4] { x } }",
         "#[ignore(\"a.*\")] model M { #[store(q8_0)] a: Linear<1, 2>, #[checkpoint] fn f(x: f32[4]) -> f32[4] { x } }",
         "model M { buffer b: f32[4] = zeros; state s: f32[4]; }",
-        "model M { pub fn f(x: u8[4]) -> f32[4] { f32(x) } }",
+        "model M { pub fn f(x: u8[4]) -> u8[4] { x } }",
     ]));
 }
 

@@ -29,7 +29,6 @@ fn a_broken_layer_does_not_break_its_users() {
                x: f32[n, 8]
         12:97: `cross_entropy` expects `label` to be u32, found f32[n]
                label: f32[n]
-        13:51: `argmax` is not available yet
     "#]]
     .assert_eq(&mistakes(
         "layer Block<dim> {

@@ -2,6 +2,7 @@
 
 mod calls;
 mod first_page;
+mod functions;
 mod items;
 mod many;
 mod mutations;

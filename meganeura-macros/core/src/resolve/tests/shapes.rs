@@ -236,7 +236,7 @@ fn indices_stay_inside_of_their_axis() {
             4:6: each `..` stands for one axis: expected 3 indices, found 2
                    y: f32[batch, seq, 8]
         sum(x[ids])
-            4:7: indexing by a tensor is not available yet
+            no mistake
         sum(x[0.5])
             4:7: an index is an integer or a dimension, found 0.5
         sum(x[x])

@@ -13,7 +13,7 @@ use meganeura_shaders::reference::Tensor;
 use meganeura_shaders::schedule::{Member, Schedule, Step, steps};
 
 /// What the interpreter of schedules is given for the contents of the stores.
-pub(super) fn given(graph: &Graph, stores: &[Tensor]) -> Contents {
+pub(crate) fn given(graph: &Graph, stores: &[Tensor]) -> Contents {
     let mut contents = Contents::default();
     let mut arguments = std::collections::BTreeMap::new();
     for (store, tensor) in graph.stores.iter().zip(stores) {
@@ -24,6 +24,7 @@ pub(super) fn given(graph: &Graph, stores: &[Tensor]) -> Contents {
             StoreKind::Tensor { index, .. } => {
                 contents.tensors.insert(index, (tensor.clone(), store.loops));
             }
+            StoreKind::Random => contents.random = Some(tensor.clone()),
         }
     }
     contents.arguments = arguments.into_values().collect();
@@ -31,18 +32,18 @@ pub(super) fn given(graph: &Graph, stores: &[Tensor]) -> Contents {
 }
 
 /// The schedule of a graph whose every operation is a kernel of its own.
-pub(super) fn compile(graph: &Graph) -> Schedule {
+pub(crate) fn compile(graph: &Graph) -> Schedule {
     graph.verify().unwrap();
     lowered(&plain(graph))
 }
 
 /// The schedule of a graph of kernels.
-pub(super) fn lowered(kernels: &Graph) -> Schedule {
+pub(crate) fn lowered(kernels: &Graph) -> Schedule {
     with_texts(kernels).0
 }
 
 /// The same with the shaders that its steps run.
-pub(super) fn with_texts(kernels: &Graph) -> (Schedule, Texts) {
+pub(crate) fn with_texts(kernels: &Graph) -> (Schedule, Texts) {
     kernels.verify().unwrap_or_else(|error| panic!("{error}\n{kernels}"));
     let mut texts = Texts::default();
     let mut variants = |members: &[Member], symbols: &mut Symbols| {
@@ -54,16 +55,16 @@ pub(super) fn with_texts(kernels: &Graph) -> (Schedule, Texts) {
     (schedule, texts)
 }
 
-pub(super) fn steps_of(schedule: &Schedule) -> Vec<&Step> {
+pub(crate) fn steps_of(schedule: &Schedule) -> Vec<&Step> {
     steps(&schedule.plans[0].items)
 }
 
-pub(super) fn steps_in(schedule: &mut Schedule) -> Vec<&mut Step> {
+pub(crate) fn steps_in(schedule: &mut Schedule) -> Vec<&mut Step> {
     steps_mut(&mut schedule.plans[0].items)
 }
 
 /// The schedule gives what the graph gives, in any order between barriers, and the oracle agrees.
-pub(super) fn check_schedule(graph: &Graph, dims: &[i64], seed: u64) -> Schedule {
+pub(crate) fn check_schedule(graph: &Graph, dims: &[i64], seed: u64) -> Schedule {
     let (env, stores) = (bind(graph, dims), contents(graph, &bind(graph, dims), seed));
     for (output, value) in graph.outputs.iter().zip(graph::run(graph, &env, &stores)) {
         assert!(value.data.iter().any(|x| x.abs() > 1e-9), "`{}` is all zero and proves nothing", output.name);
@@ -72,14 +73,14 @@ pub(super) fn check_schedule(graph: &Graph, dims: &[i64], seed: u64) -> Schedule
 }
 
 /// The same for graphs some of whose results may be zeros.
-pub(super) fn check_meaning(graph: &Graph, dims: &[i64], seed: u64) -> Schedule {
+pub(crate) fn check_meaning(graph: &Graph, dims: &[i64], seed: u64) -> Schedule {
     let schedule = compile(graph);
     assert_means(&schedule, graph, dims, seed, 1e-12);
     schedule
 }
 
 /// The schedule gives what the graph gives, in any order between barriers, and the oracle agrees.
-pub(super) fn assert_means(schedule: &Schedule, graph: &Graph, dims: &[i64], seed: u64, tolerance: f64) {
+pub(crate) fn assert_means(schedule: &Schedule, graph: &Graph, dims: &[i64], seed: u64, tolerance: f64) {
     let env = schedule.symbols.bind(dims).unwrap();
     let stores = contents(graph, &env, seed);
     let wanted = graph::run(graph, &env, &stores);

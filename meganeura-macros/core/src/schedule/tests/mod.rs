@@ -3,7 +3,7 @@
 
 mod build;
 mod cases;
-mod check;
+pub(crate) mod check;
 mod faults;
 mod fused;
 mod guards;
