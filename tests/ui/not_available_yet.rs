@@ -7,7 +7,7 @@ model! {
         state keys: f32[8, 16];
 
         pub fn run(tokens: u32[seq]) -> f32[seq, 16] {
-            dropout(embed(tokens), 0.1)
+            rope(embed(tokens), 0)
         }
     }
 }
