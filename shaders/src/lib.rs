@@ -6,6 +6,7 @@ pub mod dim;
 #[cfg(feature = "generate")]
 pub mod generate;
 pub mod kernel;
+pub mod math;
 pub mod pointwise;
 pub mod prog;
 pub mod reference;

@@ -1,11 +1,14 @@
 //! The registry of pointwise operations: one row states everything about one operation.
 //!
-//! A row holds the name in the language, the value in f64, the WGSL spelling, the cost in floating-point operations
-//! and the derivative as a program over operands and result. Nothing else in the project lists these operations.
+//! A row holds the name in the language, the value in f64, what the CPU computes on each type of operands, the WGSL
+//! spelling, the cost in floating-point operations and the derivative as a program over operands and result. Nothing
+//! else in the project lists these operations. Integers are as in WGSL: they wrap, and dividing by 0 gives the
+//! dividend, with the rest 0.
 
 use serde::{Deserialize, Serialize};
 
-use crate::prog::{Const, Instr, Linker, Reg};
+use crate::math::{self, Arithmetic};
+use crate::prog::{Const, DType, Instr, Linker, Reg};
 
 /// How the result changes with an operand.
 #[derive(Clone, Copy)]
@@ -19,13 +22,119 @@ pub enum Slope {
 /// WGSL that an operation needs beside its expression: the name of a helper function and its text.
 pub type Helper = (&'static str, &'static str);
 
+/// A row over floats.
+pub trait OnF32<const N: usize> {
+    /// The value.
+    fn value<A: Arithmetic>(operands: [f32; N]) -> f32;
+}
+
+/// A row over integers.
+pub trait OnInt<const N: usize, T> {
+    /// The value.
+    fn value(operands: [T; N]) -> T;
+}
+
+/// A row that compares.
+pub trait OnOrdered<const N: usize> {
+    /// The value.
+    fn value<T: PartialOrd + Copy>(operands: [T; N]) -> bool;
+}
+
+/// A row over truth values.
+pub trait OnTruth<const N: usize> {
+    /// The value.
+    fn value(operands: [bool; N]) -> bool;
+}
+
+/// Something that is made for every row, such as a loop over arrays.
+pub trait Visit<const N: usize> {
+    /// What it gives.
+    type Out;
+    /// For a row over floats.
+    fn f32<R: OnF32<N>>(self) -> Self::Out;
+    /// For a row over signed integers.
+    fn i32<R: OnInt<N, i32>>(self) -> Self::Out;
+    /// For a row over unsigned integers.
+    fn u32<R: OnInt<N, u32>>(self) -> Self::Out;
+    /// For a row that compares operands of any one type.
+    fn ordered<R: OnOrdered<N>>(self) -> Self::Out;
+    /// For a row over truth values.
+    fn truth<R: OnTruth<N>>(self) -> Self::Out;
+}
+
+/// The row over one set of operands, given and returned as words.
+struct Words<const N: usize>(DType, [u32; N]);
+
+impl<const N: usize> Visit<N> for Words<N> {
+    type Out = u32;
+
+    fn f32<R: OnF32<N>>(self) -> u32 {
+        R::value::<math::Plain>(self.1.map(f32::from_bits)).to_bits()
+    }
+
+    fn i32<R: OnInt<N, i32>>(self) -> u32 {
+        R::value(self.1.map(|word| word as i32)) as u32
+    }
+
+    fn u32<R: OnInt<N, u32>>(self) -> u32 {
+        R::value(self.1)
+    }
+
+    fn ordered<R: OnOrdered<N>>(self) -> u32 {
+        u32::from(match self.0 {
+            DType::F32 => R::value(self.1.map(f32::from_bits)),
+            DType::I32 => R::value(self.1.map(|word| word as i32)),
+            DType::U32 | DType::Bool => R::value(self.1),
+        })
+    }
+
+    fn truth<R: OnTruth<N>>(self) -> u32 {
+        u32::from(R::value(self.1.map(|word| word != 0)))
+    }
+}
+
 macro_rules! registry {
-    ($(#[$about:meta])* $Kind:ident, $arity:literal, $Function:ty:
-     $($Name:ident $name:literal cost $cost:literal eval $eval:expr, wgsl $wgsl:literal $(helper $helper:ident)?, slopes [$($slope:expr),+];)+) => {
+    ($(#[$about:meta])* $Kind:ident, $rows:ident, $arity:literal, $Function:ty:
+     $($Name:ident $name:literal cost $cost:literal eval $eval:expr,
+       $(f32 |$($float:ident),+| $on_float:expr,)?
+       $(i32 |$($int:ident),+| $on_int:expr,)?
+       $(u32 |$($uint:ident),+| $on_uint:expr,)?
+       $(order |$($ordered:ident),+| $on_ordered:expr,)?
+       $(truth |$($truth:ident),+| $on_truth:expr,)?
+       wgsl $wgsl:literal $(helper $helper:ident)?, slopes [$($slope:expr),+];)+) => {
         $(#[$about])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
         #[allow(missing_docs)]
         pub enum $Kind { $($Name),+ }
+
+        /// The rows as types, for code that is made for each.
+        #[allow(missing_docs)]
+        pub mod $rows { $(pub struct $Name;)+ }
+
+        $($(impl OnF32<$arity> for $rows::$Name {
+            #[inline(always)]
+            fn value<A: Arithmetic>([$($float),+]: [f32; $arity]) -> f32 { $on_float }
+        })?)+
+
+        $($(impl OnInt<$arity, i32> for $rows::$Name {
+            #[inline(always)]
+            fn value([$($int),+]: [i32; $arity]) -> i32 { $on_int }
+        })?)+
+
+        $($(impl OnInt<$arity, u32> for $rows::$Name {
+            #[inline(always)]
+            fn value([$($uint),+]: [u32; $arity]) -> u32 { $on_uint }
+        })?)+
+
+        $($(impl OnOrdered<$arity> for $rows::$Name {
+            #[inline(always)]
+            fn value<T: PartialOrd + Copy>([$($ordered),+]: [T; $arity]) -> bool { $on_ordered }
+        })?)+
+
+        $($(impl OnTruth<$arity> for $rows::$Name {
+            #[inline(always)]
+            fn value([$($truth),+]: [bool; $arity]) -> bool { $on_truth }
+        })?)+
 
         impl $Kind {
             /// All rows.
@@ -39,6 +148,19 @@ macro_rules! registry {
             /// What computes the value; truth is 1 and 0.
             pub fn function(self) -> $Function {
                 match self { $($Kind::$Name => $eval),+ }
+            }
+
+            /// Hands the row's function over operands of a type to `visit`; none if it has none.
+            #[inline]
+            pub fn visit<V: Visit<$arity>>(self, dtype: DType, visit: V) -> Option<V::Out> {
+                match (self, dtype) {
+                    $($(($Kind::$Name, DType::F32) => registry!(@where $on_float; Some(visit.f32::<$rows::$Name>())),)?)+
+                    $($(($Kind::$Name, DType::I32) => registry!(@where $on_int; Some(visit.i32::<$rows::$Name>())),)?)+
+                    $($(($Kind::$Name, DType::U32) => registry!(@where $on_uint; Some(visit.u32::<$rows::$Name>())),)?)+
+                    $($(($Kind::$Name, _) => registry!(@where $on_ordered; Some(visit.ordered::<$rows::$Name>())),)?)+
+                    $($(($Kind::$Name, DType::Bool) => registry!(@where $on_truth; Some(visit.truth::<$rows::$Name>())),)?)+
+                    _ => None,
+                }
             }
 
             /// Floating-point operations for one element; 8 stands for what a special function unit does.
@@ -64,6 +186,7 @@ macro_rules! registry {
     };
     (@helper) => { None };
     (@helper $helper:ident) => { Some($helper) };
+    (@where $given:expr; $then:expr) => { $then };
 }
 
 const ONE: Slope = Slope::By(|l, _, _| l.constant(1.0));
@@ -71,97 +194,156 @@ const MINUS_ONE: Slope = Slope::By(|l, _, _| l.constant(-1.0));
 
 registry! {
     /// Operations of one operand.
-    Un, 1, fn(f64) -> f64:
-    Neg "-" cost 1 eval |x| -x, wgsl "-($0)", slopes [MINUS_ONE];
-    Not "!" cost 1 eval |x| f64::from(x == 0.0), wgsl "!($0)", slopes [Slope::Zero];
-    Abs "abs" cost 1 eval f64::abs, wgsl "abs($0)", slopes [Slope::By(|l, x, _| l.un(Un::Sign, x[0]))];
-    Exp "exp" cost 8 eval f64::exp, wgsl "exp($0)", slopes [Slope::By(|_, _, y| y)];
-    Log "log" cost 8 eval f64::ln, wgsl "log($0)", slopes [Slope::By(|l, x, _| l.un(Un::Recip, x[0]))];
-    Log1p "log1p" cost 10 eval f64::ln_1p, wgsl "log1p_($0)" helper LOG1P, slopes [Slope::By(|l, x, _| {
+    Un, un, 1, fn(f64) -> f64:
+    Neg "-" cost 1 eval |x| -x,
+        f32 |x| -x, i32 |x| x.wrapping_neg(),
+        wgsl "-($0)", slopes [MINUS_ONE];
+    Not "!" cost 1 eval |x| f64::from(x == 0.0),
+        truth |x| !x,
+        wgsl "!($0)", slopes [Slope::Zero];
+    Abs "abs" cost 1 eval f64::abs,
+        f32 |x| x.abs(), i32 |x| x.wrapping_abs(),
+        wgsl "abs($0)", slopes [Slope::By(|l, x, _| l.un(Un::Sign, x[0]))];
+    Exp "exp" cost 8 eval f64::exp,
+        f32 |x| math::exp::<A>(x),
+        wgsl "exp($0)", slopes [Slope::By(|_, _, y| y)];
+    Log "log" cost 8 eval f64::ln,
+        f32 |x| math::log::<A>(x),
+        wgsl "log($0)", slopes [Slope::By(|l, x, _| l.un(Un::Recip, x[0]))];
+    Log1p "log1p" cost 10 eval f64::ln_1p,
+        f32 |x| math::log1p::<A>(x),
+        wgsl "log1p_($0)" helper LOG1P, slopes [Slope::By(|l, x, _| {
         let one = l.constant(1.0);
         let sum = l.bin(Bin::Add, one, x[0]);
         l.un(Un::Recip, sum)
     })];
-    Sqrt "sqrt" cost 8 eval f64::sqrt, wgsl "sqrt($0)", slopes [Slope::By(|l, _, y| {
+    Sqrt "sqrt" cost 8 eval f64::sqrt,
+        f32 |x| x.sqrt(),
+        wgsl "sqrt($0)", slopes [Slope::By(|l, _, y| {
         let half = l.constant(0.5);
         l.bin(Bin::Div, half, y)
     })];
-    Rsqrt "rsqrt" cost 8 eval |x| 1.0 / x.sqrt(), wgsl "inverseSqrt($0)", slopes [Slope::By(|l, _, y| {
+    Rsqrt "rsqrt" cost 8 eval |x| 1.0 / x.sqrt(),
+        f32 |x| 1.0 / x.sqrt(),
+        wgsl "inverseSqrt($0)", slopes [Slope::By(|l, _, y| {
         let half = l.constant(-0.5);
         let square = l.mul(y, y);
         let cube = l.mul(square, y);
         l.mul(half, cube)
     })];
-    Recip "recip" cost 4 eval |x| 1.0 / x, wgsl "1.0 / ($0)", slopes [Slope::By(|l, _, y| {
+    Recip "recip" cost 4 eval |x| 1.0 / x,
+        f32 |x| 1.0 / x,
+        wgsl "1.0 / ($0)", slopes [Slope::By(|l, _, y| {
         let square = l.mul(y, y);
         l.un(Un::Neg, square)
     })];
-    Sin "sin" cost 8 eval f64::sin, wgsl "sin($0)", slopes [Slope::By(|l, x, _| l.un(Un::Cos, x[0]))];
-    Cos "cos" cost 8 eval f64::cos, wgsl "cos($0)", slopes [Slope::By(|l, x, _| {
+    Sin "sin" cost 8 eval f64::sin,
+        f32 |x| math::sin::<A>(x),
+        wgsl "sin($0)", slopes [Slope::By(|l, x, _| l.un(Un::Cos, x[0]))];
+    Cos "cos" cost 8 eval f64::cos,
+        f32 |x| math::cos::<A>(x),
+        wgsl "cos($0)", slopes [Slope::By(|l, x, _| {
         let sine = l.un(Un::Sin, x[0]);
         l.un(Un::Neg, sine)
     })];
-    Tan "tan" cost 16 eval f64::tan, wgsl "tan($0)", slopes [Slope::By(|l, _, y| {
+    Tan "tan" cost 16 eval f64::tan,
+        f32 |x| math::tan::<A>(x),
+        wgsl "tan($0)", slopes [Slope::By(|l, _, y| {
         let one = l.constant(1.0);
         let square = l.mul(y, y);
         l.bin(Bin::Add, one, square)
     })];
-    Erf "erf" cost 16 eval erf, wgsl "erf_($0)" helper ERF, slopes [Slope::By(|l, x, _| {
+    Erf "erf" cost 16 eval erf,
+        f32 |x| math::erf::<A>(x),
+        wgsl "erf_($0)" helper ERF, slopes [Slope::By(|l, x, _| {
         let scale = l.constant(std::f64::consts::FRAC_2_SQRT_PI);
         let square = l.mul(x[0], x[0]);
         let minus = l.un(Un::Neg, square);
         let bell = l.un(Un::Exp, minus);
         l.mul(scale, bell)
     })];
-    Floor "floor" cost 1 eval f64::floor, wgsl "floor($0)", slopes [Slope::Zero];
-    Ceil "ceil" cost 1 eval f64::ceil, wgsl "ceil($0)", slopes [Slope::Zero];
-    Round "round" cost 1 eval f64::round_ties_even, wgsl "round($0)", slopes [Slope::Zero];
-    Sign "sign" cost 1 eval |x| if x > 0.0 { 1.0 } else if x < 0.0 { -1.0 } else { 0.0 }, wgsl "sign($0)", slopes [Slope::Zero];
-    Relu "relu" cost 1 eval |x| x.max(0.0), wgsl "max($0, 0.0)", slopes [Slope::By(|l, _, y| {
+    Floor "floor" cost 1 eval f64::floor,
+        f32 |x| x.floor(),
+        wgsl "floor($0)", slopes [Slope::Zero];
+    Ceil "ceil" cost 1 eval f64::ceil,
+        f32 |x| x.ceil(),
+        wgsl "ceil($0)", slopes [Slope::Zero];
+    Round "round" cost 1 eval f64::round_ties_even,
+        f32 |x| x.round_ties_even(),
+        wgsl "round($0)", slopes [Slope::Zero];
+    Sign "sign" cost 1 eval |x| if x > 0.0 { 1.0 } else if x < 0.0 { -1.0 } else { 0.0 },
+        f32 |x| f32::from(i8::from(x > 0.0) - i8::from(x < 0.0)), i32 |x| x.signum(),
+        wgsl "sign($0)", slopes [Slope::Zero];
+    Relu "relu" cost 1 eval |x| x.max(0.0),
+        f32 |x| x.max(0.0),
+        wgsl "max($0, 0.0)", slopes [Slope::By(|l, _, y| {
         let zero = l.constant(0.0);
         let on = l.bin(Bin::Lt, zero, y);
         let one = l.constant(1.0);
         l.push(Instr::Select(on, one, zero))
     })];
-    Sigmoid "sigmoid" cost 9 eval |x| 1.0 / (1.0 + (-x).exp()), wgsl "1.0 / (1.0 + exp(-clamp($0, -80.0, 80.0)))",
+    Sigmoid "sigmoid" cost 9 eval |x| 1.0 / (1.0 + (-x).exp()),
+        f32 |x| math::sigmoid::<A>(x),
+        wgsl "1.0 / (1.0 + exp(-clamp($0, -80.0, 80.0)))",
         slopes [Slope::By(|l, _, y| {
             let one = l.constant(1.0);
             let rest = l.bin(Bin::Sub, one, y);
             l.mul(y, rest)
         })];
-    Tanh "tanh" cost 8 eval f64::tanh, wgsl "tanh(clamp($0, -15.0, 15.0))", slopes [Slope::By(|l, _, y| {
+    Tanh "tanh" cost 8 eval f64::tanh,
+        f32 |x| math::tanh::<A>(x),
+        wgsl "tanh(clamp($0, -15.0, 15.0))", slopes [Slope::By(|l, _, y| {
         let one = l.constant(1.0);
         let square = l.mul(y, y);
         l.bin(Bin::Sub, one, square)
     })];
-    Nan "?nan" cost 1 eval |x| f64::from(u8::from(x.is_nan())), wgsl "(bitcast<u32>($0) & 0x7fffffffu) > 0x7f800000u",
+    Nan "?nan" cost 1 eval |x| f64::from(u8::from(x.is_nan())),
+        order |x| x.partial_cmp(&x).is_none(),
+        wgsl "(bitcast<u32>($0) & 0x7fffffffu) > 0x7f800000u",
         slopes [Slope::Zero];
     Softplus "softplus" cost 18 eval |x| x.max(0.0) + (-x.abs()).exp().ln_1p(),
+        f32 |x| math::softplus::<A>(x),
         wgsl "softplus_($0)" helper SOFTPLUS, slopes [Slope::By(|l, x, _| l.un(Un::Sigmoid, x[0]))];
 }
 
 registry! {
     /// Operations of two operands.
-    Bin, 2, fn(f64, f64) -> f64:
-    Add "+" cost 1 eval |x, y| x + y, wgsl "$0 + $1", slopes [ONE, ONE];
-    Sub "-" cost 1 eval |x, y| x - y, wgsl "$0 - $1", slopes [ONE, MINUS_ONE];
-    Mul "*" cost 1 eval |x, y| x * y, wgsl "$0 * $1", slopes [Slope::By(|_, x, _| x[1]), Slope::By(|_, x, _| x[0])];
-    Div "/" cost 4 eval |x, y| x / y, wgsl "$0 / $1", slopes [Slope::By(|l, x, _| l.un(Un::Recip, x[1])), Slope::By(|l, x, y| {
+    Bin, bin, 2, fn(f64, f64) -> f64:
+    Add "+" cost 1 eval |x, y| x + y,
+        f32 |x, y| x + y, i32 |x, y| x.wrapping_add(y), u32 |x, y| x.wrapping_add(y),
+        wgsl "$0 + $1", slopes [ONE, ONE];
+    Sub "-" cost 1 eval |x, y| x - y,
+        f32 |x, y| x - y, i32 |x, y| x.wrapping_sub(y), u32 |x, y| x.wrapping_sub(y),
+        wgsl "$0 - $1", slopes [ONE, MINUS_ONE];
+    Mul "*" cost 1 eval |x, y| x * y,
+        f32 |x, y| x * y, i32 |x, y| x.wrapping_mul(y), u32 |x, y| x.wrapping_mul(y),
+        wgsl "$0 * $1", slopes [Slope::By(|_, x, _| x[1]), Slope::By(|_, x, _| x[0])];
+    Div "/" cost 4 eval |x, y| x / y,
+        f32 |x, y| x / y, i32 |x, y| x.checked_div(y).unwrap_or(x), u32 |x, y| x.checked_div(y).unwrap_or(x),
+        wgsl "$0 / $1", slopes [Slope::By(|l, x, _| l.un(Un::Recip, x[1])), Slope::By(|l, x, y| {
         let ratio = l.bin(Bin::Div, y, x[1]);
         l.un(Un::Neg, ratio)
     })];
-    Max "max" cost 1 eval f64::max, wgsl "max($0, $1)", slopes [
+    Max "max" cost 1 eval f64::max,
+        f32 |x, y| x.max(y), i32 |x, y| x.max(y), u32 |x, y| x.max(y),
+        wgsl "max($0, $1)", slopes [
         Slope::By(|l, x, _| chosen(l, Bin::Le, x[1], x[0])), Slope::By(|l, x, _| chosen(l, Bin::Lt, x[0], x[1]))];
-    Min "min" cost 1 eval f64::min, wgsl "min($0, $1)", slopes [
+    Min "min" cost 1 eval f64::min,
+        f32 |x, y| x.min(y), i32 |x, y| x.min(y), u32 |x, y| x.min(y),
+        wgsl "min($0, $1)", slopes [
         Slope::By(|l, x, _| chosen(l, Bin::Le, x[0], x[1])), Slope::By(|l, x, _| chosen(l, Bin::Lt, x[1], x[0]))];
-    Rem "%" cost 4 eval |x, y| x % y, wgsl "$0 % $1", slopes [ONE, Slope::By(|l, x, _| {
+    Rem "%" cost 4 eval |x, y| x % y,
+        f32 |x, y| x % y, i32 |x, y| x.checked_rem(y).unwrap_or(0), u32 |x, y| x.checked_rem(y).unwrap_or(0),
+        wgsl "$0 % $1", slopes [ONE, Slope::By(|l, x, _| {
         let ratio = l.bin(Bin::Div, x[0], x[1]);
         let (floor, ceil, zero) = (l.un(Un::Floor, ratio), l.un(Un::Ceil, ratio), l.constant(0.0));
         let positive = l.bin(Bin::Le, zero, ratio);
         let whole = l.push(Instr::Select(positive, floor, ceil));
         l.un(Un::Neg, whole)
     })];
-    Pow "pow" cost 16 eval f64::powf, wgsl "pow_($0, $1)" helper POW, slopes [Slope::By(|l, x, _| {
+    Pow "pow" cost 16 eval f64::powf,
+        f32 |x, y| math::pow(x, y),
+        wgsl "pow_($0, $1)" helper POW, slopes [Slope::By(|l, x, _| {
         let one = l.constant(1.0);
         let less = l.bin(Bin::Sub, x[1], one);
         let power = l.bin(Bin::Pow, x[0], less);
@@ -176,18 +358,35 @@ registry! {
         let log = l.un(Un::Log, inside);
         l.mul(y, log)
     })];
-    Lt "<" cost 1 eval |x, y| f64::from(x < y), wgsl "$0 < $1", slopes [Slope::Zero, Slope::Zero];
-    Le "<=" cost 1 eval |x, y| f64::from(x <= y), wgsl "$0 <= $1", slopes [Slope::Zero, Slope::Zero];
-    Eq "==" cost 1 eval |x, y| f64::from(x == y), wgsl "$0 == $1", slopes [Slope::Zero, Slope::Zero];
-    Hash "#hash" cost 10 eval |x, y| f64::from(hash(x as u32, y as u32)), wgsl "hash_($0, $1)" helper HASH,
-        slopes [Slope::Zero, Slope::Zero];
+    Lt "<" cost 1 eval |x, y| f64::from(x < y),
+        order |x, y| x < y,
+        wgsl "$0 < $1", slopes [Slope::Zero, Slope::Zero];
+    Le "<=" cost 1 eval |x, y| f64::from(x <= y),
+        order |x, y| x <= y,
+        wgsl "$0 <= $1", slopes [Slope::Zero, Slope::Zero];
+    Eq "==" cost 1 eval |x, y| f64::from(x == y),
+        order |x, y| x == y,
+        wgsl "$0 == $1", slopes [Slope::Zero, Slope::Zero];
+    Hash "#hash" cost 10 eval |x, y| f64::from(hash(x as u32, y as u32)),
+        u32 |x, y| hash(x, y),
+        wgsl "hash_($0, $1)" helper HASH, slopes [Slope::Zero, Slope::Zero];
     Normal "#normal" cost 40 eval |x, y| (-2.0 * x.ln()).sqrt() * (std::f64::consts::TAU * y).cos(),
+        f32 |x, y| math::normal::<A>(x, y),
         wgsl "normal_($0, $1)" helper NORMAL, slopes [Slope::Zero, Slope::Zero];
-    And "&" cost 1 eval |x, y| f64::from(x != 0.0 && y != 0.0), wgsl "$0 && $1", slopes [Slope::Zero, Slope::Zero];
-    Or "|" cost 1 eval |x, y| f64::from(x != 0.0 || y != 0.0), wgsl "$0 || $1", slopes [Slope::Zero, Slope::Zero];
+    And "&" cost 1 eval |x, y| f64::from(x != 0.0 && y != 0.0),
+        truth |x, y| x & y,
+        wgsl "$0 && $1", slopes [Slope::Zero, Slope::Zero];
+    Or "|" cost 1 eval |x, y| f64::from(x != 0.0 || y != 0.0),
+        truth |x, y| x | y,
+        wgsl "$0 || $1", slopes [Slope::Zero, Slope::Zero];
 }
 
 impl Un {
+    /// The value on an operand of a type, as words; none if it has none.
+    pub fn on_word(self, dtype: DType, x: u32) -> Option<u32> {
+        self.visit(dtype, Words(dtype, [x]))
+    }
+
     /// The value; truth is 1 and 0.
     pub fn eval(self, x: f64) -> f64 {
         self.function()(x)
@@ -195,6 +394,11 @@ impl Un {
 }
 
 impl Bin {
+    /// The value on operands of a type, as words; none if it has none.
+    pub fn on_words(self, dtype: DType, x: u32, y: u32) -> Option<u32> {
+        self.visit(dtype, Words(dtype, [x, y]))
+    }
+
     /// The value; truth is 1 and 0.
     pub fn eval(self, x: f64, y: f64) -> f64 {
         self.function()(x, y)
@@ -401,5 +605,65 @@ mod tests {
         let root = by(&mut link, &x, x[0]);
         let (programs, _) = link.finish(&[root], &[Leaf::Arg(0), Leaf::Arg(1)]);
         assert_eq!(programs[0].eval_scalars(&[2.0, 2.0]), 1.0);
+    }
+
+    /// The column of the CPU against the one in f64, at ordinary points; `math` has the rest.
+    #[test]
+    fn every_row_computes_on_f32_what_it_does_in_f64() {
+        let points = [0.0, 0.3, 1.0, 1.7, -0.6, -2.2, 5.5, -3.5, 2.5];
+        let close = |name: &str, found: Option<u32>, exact: f64| {
+            let found = f64::from(found.map_or(f32::INFINITY, f32::from_bits));
+            let same = (found.is_nan() && exact.is_nan()) || found == exact;
+            assert!(same || (found - exact).abs() <= 4e-7 * exact.abs(), "{name}: {exact}, found {found}");
+        };
+        for x in points.map(|x| x as f32) {
+            for un in Un::ALL.iter().filter(|un| !matches!(un, Un::Not | Un::Nan)) {
+                close(un.name(), un.on_word(DType::F32, x.to_bits()), un.eval(f64::from(x)));
+            }
+            for y in points.map(|y| y as f32) {
+                let (x_word, y_word, exact) =
+                    (x.to_bits(), y.to_bits(), |bin: Bin| bin.eval(f64::from(x), f64::from(y)));
+                // Hashes are of words, normal numbers of a positive radius.
+                let other = |bin: &Bin| bin.is_logical() || matches!(bin, Bin::Hash | Bin::Normal);
+                for bin in Bin::ALL.iter().filter(|bin| !other(bin)) {
+                    let found = bin.on_words(DType::F32, x_word, y_word);
+                    match bin.is_comparison() {
+                        true => assert_eq!(found.map(f64::from), Some(exact(*bin)), "{} of {x}, {y}", bin.name()),
+                        false => close(bin.name(), found, exact(*bin)),
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_over_integers_and_truth_agree_with_f64_where_nothing_wraps() {
+        let int = |word: Option<u32>| word.map(|word| f64::from(word as i32));
+        for x in [-7, -1, 0, 2, 9] {
+            for un in [Un::Neg, Un::Abs, Un::Sign] {
+                assert_eq!(int(un.on_word(DType::I32, x as u32)), Some(un.eval(f64::from(x))), "{}", un.name());
+            }
+            for y in [-3, -1, 1, 2, 4] {
+                for bin in Bin::ALL
+                    .iter()
+                    .filter(|bin| !bin.is_logical() && !matches!(bin, Bin::Pow | Bin::Hash | Bin::Normal))
+                {
+                    let (found, exact) =
+                        (bin.on_words(DType::I32, x as u32, y as u32), bin.eval(f64::from(x), f64::from(y)));
+                    assert_eq!(int(found), Some(exact.trunc()), "{x} {} {y}", bin.name());
+                    if x >= 0 && y > 0 && exact >= 0.0 {
+                        assert_eq!(bin.on_words(DType::U32, x as u32, y as u32).map(f64::from), Some(exact.trunc()));
+                    }
+                }
+            }
+        }
+        for (x, y) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            for bin in [Bin::And, Bin::Or, Bin::Lt, Bin::Le, Bin::Eq] {
+                let exact = bin.eval(f64::from(x), f64::from(y));
+                assert_eq!(bin.on_words(DType::Bool, x, y).map(f64::from), Some(exact), "{x} {} {y}", bin.name());
+            }
+            assert_eq!(Un::Not.on_word(DType::Bool, x), Some(1 - x));
+        }
+        assert_eq!(Un::Neg.on_word(DType::U32, 1), None);
     }
 }

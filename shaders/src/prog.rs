@@ -324,12 +324,12 @@ impl Prog {
     }
 }
 
-/// A number as it comes out of a conversion to the type.
+/// A number as it comes out of a conversion to the type; integers stop at their limits, and NaN is 0.
 pub fn cast(dtype: DType, value: f64) -> f64 {
     match dtype {
         DType::F32 => value,
-        DType::U32 => value.trunc().clamp(0.0, f64::from(u32::MAX)),
-        DType::I32 => value.trunc().clamp(f64::from(i32::MIN), f64::from(i32::MAX)),
+        DType::U32 => f64::from(value as u32),
+        DType::I32 => f64::from(value as i32),
         DType::Bool => f64::from(u8::from(value != 0.0)),
     }
 }

@@ -140,10 +140,14 @@ fn wrapped(dtype: Option<DType>, value: f64) -> f64 {
 }
 
 fn binary(op: Bin, dtype: Option<DType>, x: f64, y: f64) -> f64 {
-    match (op, dtype) {
-        // Products of integers beyond 2^53 are not exact in f64.
-        (Bin::Mul, Some(DType::U32 | DType::I32)) => wrapped(dtype, (x as i64).wrapping_mul(y as i64) as i32 as f64),
-        _ => wrapped(dtype, op.eval(x, y)),
+    let by_word = |dtype: DType, x: u32, y: u32| op.on_words(dtype, x, y);
+    match dtype {
+        Some(DType::U32) => by_word(DType::U32, x as u32, y as u32).map_or(f64::NAN, f64::from),
+        Some(DType::I32) => {
+            let word = by_word(DType::I32, x as i32 as u32, y as i32 as u32);
+            word.map_or(f64::NAN, |word| f64::from(word as i32))
+        }
+        _ => op.eval(x, y),
     }
 }
 
@@ -251,7 +255,7 @@ fn eval_contract(contract: &Contract, args: &[Tensor], dtypes: &[DType], env: &E
 fn product(term: &Term, a: &Tensor, b: &Tensor) -> Tensor {
     let spec = &term.spec;
     let dims = spec.dims(&a.shape, &b.shape).unwrap_or_default();
-    let contracted = spec.contracted();
+    let contracted: Vec<u8> = (0..dims.len() as u8).filter(|label| !spec.out.contains(label)).collect();
     let by_label = |labels: &[u8], tensor: &Tensor| {
         let mut strides = vec![0; dims.len()];
         for (label, stride) in labels.iter().zip(tensor.strides_in(&tensor.shape)) {
@@ -355,6 +359,11 @@ mod tests {
         assert_eq!(by(Bin::Mul, 4294967295.0, 4294967295.0, DType::U32), 1.0);
         assert_eq!(by(Bin::Mul, 65536.0, -32769.0, DType::I32), 2147418112.0);
         assert_eq!(by(Bin::Div, 7.0, 2.0, DType::F32), 3.5);
+        for dtype in [DType::U32, DType::I32] {
+            assert_eq!([by(Bin::Div, 7.0, 0.0, dtype), by(Bin::Rem, 7.0, 0.0, dtype)], [7.0, 0.0]);
+        }
+        let least = f64::from(i32::MIN);
+        assert_eq!([Bin::Div, Bin::Rem].map(|op| by(op, least, -1.0, DType::I32)), [least, 0.0]);
     }
 
     #[test]
@@ -363,6 +372,13 @@ mod tests {
         let (a, b) = (ramp(&[2, 2, 3]), ramp(&[2, 3, 1]));
         let result = eval(&Kernel::Contract(Arc::new(contract)), &[a, b], &Env::default());
         assert_eq!(result, Tensor { shape: vec![1, 2, 2], data: vec![14.0, 32.0, 122.0, 167.0] });
+    }
+
+    #[test]
+    fn what_only_the_left_side_has_and_the_result_lacks_is_summed() {
+        let contract = |spec| Kernel::Contract(Arc::new(Contract::plain(Spec::parse(spec).unwrap())));
+        let args = [ramp(&[2, 3]), ramp(&[3, 2])];
+        assert_eq!(eval(&contract("mk,kn->n"), &args, &Env::default()).data, [71.0, 92.0]);
     }
 
     #[test]
