@@ -2,14 +2,14 @@
 //!
 //! [`model!`] takes layers and models in a small language, checks every shape, differentiates, searches for the best
 //! fusion with equality saturation, and leaves a static schedule of kernels with specialised shaders in your program.
-//! The runtime replays that schedule on any GPU with Vulkan: nothing is planned or compiled when the program
-//! starts.
+//! The runtime replays that schedule on any GPU with Vulkan, or on the CPU where there is none: nothing is planned or
+//! compiled when the program starts.
 #![doc = ""]
 #![doc = include_str!("../docs/first-model.md")]
 
 pub use meganeura_runtime::{
-    Adam, AdamW, Batch, DataLoader, Device, DeviceInfo, DeviceKind, Error, Gradients, IntoArgument, Loss, Optimizer,
-    Result, Schedule, Sgd, Tensor, WeightProblem, WeightSource,
+    Adam, AdamW, Batch, DataLoader, Device, DeviceInfo, DeviceKind, Error, Gradients, IntoArgument, Loader, Loss,
+    Optimizer, Result, Schedule, Sgd, Tensor, Values, WeightProblem, WeightSource,
 };
 
 /// Layers and models in meganeura's language; item position, braces.
@@ -26,3 +26,8 @@ pub mod __private {
     pub use meganeura_macros::__model;
     pub use meganeura_runtime::__private as v1;
 }
+
+/// The examples of the language's page, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/language.md")]
+struct LanguagePage;

@@ -1,7 +1,8 @@
-//! Prints what a submission, a dispatch and a barrier cost on the device that `Device::open` takes.
+//! Prints what a submission, a dispatch and a barrier cost on a GPU, or on the device whose name is given.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
-use meganeura_runtime::device::{Device, Dispatch, Source};
+use meganeura_runtime::Device;
+use meganeura_runtime::device::gpu::{Dispatch, Source};
 use std::time::Instant;
 
 const TEXT: &str = "struct P { add: u32 }
@@ -21,7 +22,14 @@ fn best(mut run: impl FnMut()) -> f64 {
 
 fn main() -> meganeura_runtime::Result<()> {
     let start = Instant::now();
-    let device = Device::open()?;
+    let device = match std::env::args().nth(1) {
+        Some(name) => Device::named(&name)?,
+        None => Device::gpu()?,
+    };
+    let Some(device) = device.as_gpu() else {
+        println!("{device} runs no shaders");
+        return Ok(());
+    };
     println!("{device}, opened in {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
     println!("{:?}, subgroups of {:?}", device.limits(), device.subgroup_size()?);
     let texts: Vec<String> = (0..32).map(|i| TEXT.replace("+= p.add", &format!("+= p.add + {i}u"))).collect();

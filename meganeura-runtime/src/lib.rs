@@ -1,7 +1,8 @@
 //! The runtime: devices, memory, weights, data and the replay of what `model!` emits.
 //!
-//! Nothing here knows a model. What comes in is plain data: buffers and byte offsets, WGSL texts, words and
-//! grids; what a user passes is checked before anything is recorded and never panics.
+//! Nothing here knows a model. What comes in is plain data: schedules with their shader texts, buffers and byte
+//! offsets; what a user passes is checked before anything runs and never panics. A GPU replays the shaders, the CPU
+//! the kernel descriptions of the same schedule.
 
 #[doc(hidden)]
 pub mod arguments;
@@ -22,6 +23,8 @@ mod session;
 #[doc(hidden)]
 pub mod storage;
 mod tensor;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod trainer;
 pub mod weights;
 
@@ -31,9 +34,9 @@ pub use device::{Device, DeviceInfo, DeviceKind};
 pub use error::{Error, WeightProblem};
 pub use optimizer::{Adam, AdamW, Optimizer, Sgd};
 pub use schedule::Schedule;
-pub use tensor::{Element, Tensor};
+pub use tensor::{Element, Tensor, Values};
 pub use trainer::{Gradients, Loss};
-pub use weights::WeightSource;
+pub use weights::{Loader, WeightSource};
 
 /// What generated code needs.
 #[doc(hidden)]

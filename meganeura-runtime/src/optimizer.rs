@@ -112,6 +112,14 @@ impl Sgd {
         self
     }
 
+    /// With Nesterov's momentum: `v = momentum v + g`, `x -= lr (g + momentum v)`.
+    #[must_use]
+    pub fn nesterov(mut self, momentum: f64) -> Sgd {
+        self.0.update = update::SGD_NESTEROV;
+        self.0.set("momentum", momentum);
+        self
+    }
+
     number! {
         /// The L2 penalty, added to the gradient.
         decay "decay"

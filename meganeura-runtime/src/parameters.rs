@@ -6,7 +6,8 @@ use crate::Result;
 use crate::device::{Binding, Device};
 use crate::storage::{Kind, Rows, Segments, Spot, Storage};
 
-/// Tensors of a model in segments; only some of them may have a place.
+/// Tensors of a model in segments; only some of them may have a place. A clone is another handle of the same memory.
+#[derive(Clone)]
 pub(crate) struct Parameters {
     storage: Storage,
     places: Vec<Option<Rows>>,

@@ -9,17 +9,18 @@ use meganeura_shaders::prog::DType;
 use meganeura_shaders::schedule::{BufferKind, Model as ModelData, Role, Schedule};
 
 use crate::arguments::{Data, Given, IntoArgument, Wanted, solve};
-use crate::device::{Buffer, Device, Dispatch, Memory};
+use crate::device::{Backend, Buffer, Device};
 use crate::init::Values;
 use crate::parameters::Parameters;
 use crate::pool::Pool;
-use crate::replay::{Call, Copy, GpuReplayer, Program, Recipe, Stretch, bytes};
+use crate::replay::{Call, Place, Program, Recipe, Stretch, Updates, bytes, replayer};
 use crate::storage::{Arena, Kind};
 use crate::tensor::{Element, Tensor};
 use crate::weights::{self, Expected, Rules, WeightSource, Weights};
 use crate::{Error, Result};
 
 /// A model's tensors, as `model!` emits them.
+#[derive(Debug)]
 pub struct Model {
     /// A `schedule::Model`, encoded.
     pub bytes: &'static [u8],
@@ -111,6 +112,14 @@ impl AnyTensor {
     }
 }
 
+/// One tensor: of an array of layers, the one of this row.
+struct Row {
+    tensor: usize,
+    row: usize,
+    name: String,
+    shape: Vec<usize>,
+}
+
 /// A model on a device.
 pub struct Session {
     device: Device,
@@ -129,30 +138,41 @@ impl Session {
     /// A model whose parameters follow from a seed.
     pub fn new(device: &Device, model: &Model, seed: u64) -> Result<Session> {
         let session = Session { seed, ..Session::empty(device, model)? };
-        for (k, tensor) in session.model.tensors.iter().enumerate() {
-            let shape = sizes(tensor.one());
-            let mut values = vec![0.0; shape.iter().product()];
-            for (row, name) in tensor.names().iter().enumerate() {
-                Values::new(&tensor.init, seed, name, &shape)?.fill(0, &mut values);
-                session.write(k, row, &values)?;
+        session.rows().try_for_each(|row| session.initialise(&row, seed))?;
+        Ok(session)
+    }
+
+    /// A model with the parameters of a file; those that may be missing and are begin as in a new one.
+    pub fn load(device: &Device, model: &Model, source: WeightSource<'_>, rules: &Rules) -> Result<Session> {
+        let session = Session::empty(device, model)?;
+        let expected = |row: Row| Expected { name: row.name, shape: row.shape };
+        let weights = Weights::open(source, &session.rows().map(expected).collect::<Vec<_>>(), rules)?;
+        for (index, row) in session.rows().enumerate() {
+            if !weights.has(index) {
+                session.initialise(&row, 0)?;
+                continue;
             }
+            let mut values = vec![0.0; row.shape.iter().product()];
+            if !weights.read(index, 0, &mut values) {
+                return Err(Error::Kernel { kernel: row.name, problem: "checked weights cannot be read".into() });
+            }
+            session.write(row.tensor, row.row, &values)?;
         }
         Ok(session)
     }
 
-    /// A model with the parameters of a file.
-    pub fn load(device: &Device, model: &Model, source: WeightSource<'_>) -> Result<Session> {
-        let session = Session::empty(device, model)?;
-        let expected: Vec<Expected> = session.rows().map(|(_, _, name, shape)| Expected { name, shape }).collect();
-        let weights = Weights::open(source, &expected, &Rules::default())?;
-        for (index, (k, row, name, shape)) in session.rows().enumerate() {
-            let mut values = vec![0.0; shape.iter().product()];
-            if !weights.read(index, 0, &mut values) {
-                return Err(Error::Kernel { kernel: name, problem: "checked weights cannot be read".into() });
-            }
-            session.write(k, row, &values)?;
-        }
-        Ok(session)
+    /// Another one over the same parameters: what one of them trains is seen by both.
+    pub fn share(&self) -> Session {
+        let (programs, pool) = Default::default();
+        let (device, model, parameters) = (self.device.clone(), self.model.clone(), self.parameters.clone());
+        let arena = Arena::new(&device);
+        Session { device, model, parameters, programs, pool, arena, seed: self.seed, calls: 0 }
+    }
+
+    fn initialise(&self, row: &Row, seed: u64) -> Result<()> {
+        let mut values = vec![0.0; row.shape.iter().product()];
+        Values::new(&self.model.tensors[row.tensor].init, seed, &row.name, &row.shape)?.fill(0, &mut values);
+        self.write(row.tensor, row.row, &values)
     }
 
     fn empty(device: &Device, model: &Model) -> Result<Session> {
@@ -178,25 +198,25 @@ impl Session {
         self.parameters.write(&self.device, tensor, row, values)
     }
 
-    /// Tensor, row, name and shape of every tensor, arrays written out.
-    fn rows(&self) -> impl Iterator<Item = (usize, usize, String, Vec<usize>)> {
+    /// Every tensor, arrays written out.
+    fn rows(&self) -> impl Iterator<Item = Row> {
         self.model.tensors.iter().enumerate().flat_map(|(k, tensor)| {
             let names = tensor.names().into_iter().enumerate();
-            names.map(move |(row, name)| (k, row, name, sizes(tensor.one())))
+            names.map(move |(row, name)| Row { tensor: k, row, name, shape: sizes(tensor.one()) })
         })
     }
 
-    /// Writes all parameters to a file.
-    pub fn save(&self, path: &Path) -> Result<()> {
-        let rows: Vec<_> = self.rows().collect();
-        let entry = |(_, _, name, shape): &(usize, usize, String, Vec<usize>)| weights::Entry {
-            name: name.clone(),
-            shape: shape.clone(),
-        };
+    /// Writes the parameters whose names match to a file. Fails with [`Error::Mismatch`] if none does.
+    pub fn save(&self, pattern: &str, path: &Path) -> Result<()> {
+        let rows: Vec<Row> = self.rows().filter(|row| weights::matches(pattern, &row.name)).collect();
+        if rows.is_empty() && self.rows().next().is_some() {
+            let (name, expected) = (self.model.name.clone(), format!("a parameter whose name matches `{pattern}`"));
+            return Err(Error::Mismatch { name, expected, found: "none".into() });
+        }
+        let entry = |row: &Row| weights::Entry { name: row.name.clone(), shape: row.shape.clone() };
         let entries: Vec<weights::Entry> = rows.iter().map(entry).collect();
         weights::save(path, &entries, |index, first, values| {
-            let (k, row, ..) = rows[index];
-            self.parameters.read(&self.device, k, row, first, values)
+            self.parameters.read(&self.device, rows[index].tensor, rows[index].row, first, values)
         })
     }
 
@@ -204,7 +224,7 @@ impl Session {
     pub fn call<R: FromResults>(&mut self, entry: &'static Entry, arguments: &[AnyArgument<'_>]) -> Result<R> {
         let step = self.calls;
         self.calls = step.wrapping_add(1);
-        R::from_results(self.run(entry, arguments, step, None, &[])?)
+        R::from_results(self.run(entry, arguments, step, None, None)?)
     }
 
     /// Runs an entry, its gradients into the given memory, and `then` behind it; `step` is what random numbers count by.
@@ -214,7 +234,7 @@ impl Session {
         arguments: &[AnyArgument<'_>],
         step: u32,
         gradients: Option<&Parameters>,
-        then: &[Dispatch<'_>],
+        then: Option<&Updates>,
     ) -> Result<Vec<AnyTensor>> {
         let program = self.program(entry)?;
         let recipe = prepare(program, arguments)?;
@@ -223,38 +243,43 @@ impl Session {
         let Some(program) = self.programs.get(entry.name) else { unreachable!("opened above") };
         let schedule = program.schedule();
 
-        // Memory of arguments and results; arguments of the program come in through copies.
-        let (mut own, mut copies) = (vec![None; schedule.buffers.len()], vec![]);
+        // Memory of arguments and results; arguments of the program are read where they lie or brought in first.
+        let random = [self.seed as u32, (self.seed >> 32) as u32, step];
+        let (mut own, mut uploads) = (vec![], vec![]);
         for (id, buffer) in schedule.buffers.iter().enumerate() {
             let what = || format!("`{}` of `{}`", buffer.name, schedule.name);
             let new = |pool: &mut Pool| pool.take(&self.device, what, bytes(schedule, id, &recipe.env));
-            own[id] = match buffer.kind {
+            // Values of the program: the CPU reads them where they lie.
+            let mut bring = |pool: &mut Pool, values| {
+                if let (Backend::Host(_), Ok(words)) = (self.device.backend(), bytemuck::try_cast_slice(values)) {
+                    return Ok(Own::Program(words));
+                }
+                let buffer = new(pool)?;
+                uploads.extend((!values.is_empty()).then(|| (values, Stretch::from(buffer.at(0)))));
+                Ok(Own::Buffer(buffer))
+            };
+            own.push(match buffer.kind {
                 BufferKind::Argument(k) => Some(match &arguments[k].data {
                     AnyData::Device(device, buffer) => {
                         same_device(&self.device, device, &schedule.arguments[k].name)?;
-                        (*buffer).clone()
+                        Own::Buffer((*buffer).clone())
                     }
-                    _ => {
-                        let to = new(&mut self.pool)?;
-                        copies.extend(upload(&self.device, arguments[k].host().unwrap_or_default(), &to)?);
-                        to
-                    }
+                    _ => bring(&mut self.pool, arguments[k].host().unwrap_or_default())?,
                 }),
-                BufferKind::Random => {
-                    let to = new(&mut self.pool)?;
-                    let words = [self.seed as u32, (self.seed >> 32) as u32, step];
-                    copies.extend(upload(&self.device, bytemuck::cast_slice(&words), &to)?);
-                    Some(to)
+                BufferKind::Random => Some(bring(&mut self.pool, bytemuck::cast_slice(&random))?),
+                BufferKind::Output(k) if !is_gradient(&schedule.outputs[k].role) => {
+                    Some(Own::Buffer(new(&mut self.pool)?))
                 }
-                BufferKind::Output(k) if !is_gradient(&schedule.outputs[k].role) => Some(new(&mut self.pool)?),
                 _ => None,
-            };
+            });
         }
         let fault =
             |what: &str| Error::Kernel { kernel: schedule.name.clone(), problem: format!("{what} has no memory") };
         let locate = |id: usize, offset: u64| {
-            if let Some(buffer) = &own[id] {
-                return Ok(Stretch { buffer: buffer.clone(), offset });
+            match &own[id] {
+                Some(Own::Buffer(buffer)) => return Ok(Place::Device(Stretch { buffer: buffer.clone(), offset })),
+                Some(Own::Program(words)) => return Ok(Place::Program(words, offset)),
+                None => {}
             }
             let binding = match schedule.buffers[id].kind {
                 BufferKind::Arena { .. } => {
@@ -267,14 +292,14 @@ impl Session {
                 },
                 BufferKind::Argument(_) | BufferKind::Random => None,
             };
-            let binding = binding.ok_or_else(|| fault(&schedule.buffers[id].name))?;
-            Ok(Stretch { buffer: binding.buffer.clone(), offset: binding.offset })
+            Ok(Place::Device(binding.ok_or_else(|| fault(&schedule.buffers[id].name))?.into()))
         };
-        program.replay(&recipe, &Call { locate: &locate, copies: &copies, then })?;
+        recipe.replay(&Call { locate: &locate, uploads: &uploads, then })?;
         let mut results = vec![];
         for (k, output) in schedule.outputs.iter().enumerate().filter(|(_, output)| !is_gradient(&output.role)) {
             let id = schedule.buffers.iter().position(|buffer| buffer.kind == BufferKind::Output(k));
-            let buffer = id.and_then(|id| own[id].clone()).ok_or_else(|| fault(&output.name))?;
+            let Some(Some(Own::Buffer(buffer))) = id.map(|id| &own[id]) else { return Err(fault(&output.name)) };
+            let buffer = buffer.clone();
             let shape = sizes(&recipe.env.shape(&output.shape));
             results.push(AnyTensor { device: self.device.clone(), buffer, shape, dtype: output.dtype });
         }
@@ -284,9 +309,7 @@ impl Session {
     pub(crate) fn program(&mut self, entry: &'static Entry) -> Result<&mut Program> {
         if !self.programs.contains_key(entry.name) {
             let device = self.device.clone();
-            let open = |schedule: &Schedule| -> Result<Box<dyn crate::replay::Replayer>> {
-                Ok(Box::new(GpuReplayer::new(&device, schedule, entry.texts)?))
-            };
+            let open = |schedule: &Schedule| replayer(&device, schedule, entry.texts);
             self.programs.insert(entry.name, Program::open(entry.schedule, open)?);
         }
         let Some(program) = self.programs.get_mut(entry.name) else { unreachable!("inserted above") };
@@ -304,6 +327,12 @@ impl Session {
     pub(crate) fn parameters(&self) -> &Parameters {
         &self.parameters
     }
+}
+
+/// What only one call has: memory of its own, or values of the program that are read where they lie.
+enum Own<'a> {
+    Buffer(Buffer),
+    Program(&'a [u32]),
 }
 
 /// Sizes as the public interface has them.
@@ -357,17 +386,6 @@ fn same_device(expected: &Device, found: &Device, what: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::OtherDevice { what: format!("`{what}`"), expected: expected.to_string(), found: found.to_string() })
-}
-
-/// A copy of the program's values, through memory that the submission holds.
-fn upload(device: &Device, data: &[u8], to: &Buffer) -> Result<Option<Copy>> {
-    if data.is_empty() {
-        return Ok(None);
-    }
-    let mut host = device.host_buffer(Memory::Upload, data.len() as u64)?;
-    host.write(0, data)?;
-    let from = Stretch { buffer: host.buffer().clone(), offset: 0 };
-    Ok(Some(Copy { from, to: Stretch { buffer: to.clone(), offset: 0 }, bytes: data.len() as u64 }))
 }
 
 /// What a call gives: a tensor, or a tuple of them.

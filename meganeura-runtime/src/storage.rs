@@ -5,7 +5,8 @@
 //! becomes a segment and an offset in it. No tensor crosses a segment, and of an array with one row an iteration no
 //! row does. Offsets are multiples of [`BINDING_ALIGNMENT`].
 
-use crate::device::{BINDING_ALIGNMENT, Binding, Buffer, Device, Transfer};
+use crate::device::gpu::BINDING_ALIGNMENT;
+use crate::device::{Binding, Buffer, Device};
 use crate::{Error, Result};
 use std::fmt;
 
@@ -123,7 +124,7 @@ impl Segments {
 
 /// Bytes of the largest segment of a device.
 fn segment_bytes(device: &Device) -> u64 {
-    device.limits().binding_bytes / BINDING_ALIGNMENT * BINDING_ALIGNMENT
+    device.segment_bytes() / BINDING_ALIGNMENT * BINDING_ALIGNMENT
 }
 
 fn check(what: &str, limit: u64, bytes: u64) -> Result<()> {
@@ -152,14 +153,7 @@ impl Storage {
 
     /// Sets every byte to zero, after all that was submitted before.
     pub fn clear(&self, device: &Device) -> Result<()> {
-        if self.segments.is_empty() {
-            return Ok(());
-        }
-        let mut recorder = device.recorder()?;
-        let zeros = |segment| Transfer::Fill { to: Buffer::at(segment, 0), bytes: segment.bytes(), value: 0 };
-        recorder.transfer(self.segments.iter().map(zeros))?;
-        recorder.submit()?;
-        Ok(())
+        device.clear(&self.segments)
     }
 
     /// What it is for.

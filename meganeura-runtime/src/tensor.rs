@@ -200,6 +200,30 @@ impl<T: Element> fmt::Debug for Tensor<T> {
     }
 }
 
+/// Of elements that the device keeps as they are: `f32`, `u32` and `i32`.
+impl<T: Element + bytemuck::Pod> Tensor<T> {
+    /// The values where they lie, on the CPU; none on other devices.
+    pub fn as_slice(&self) -> Option<Values<'_, T>> {
+        let words = self.buffer.host()?.memory().read();
+        Some(Values { words, count: self.len(), element: PhantomData })
+    }
+}
+
+/// A tensor's values in the CPU's memory, as a slice.
+pub struct Values<'a, T> {
+    words: meganeura_host::Reading<'a>,
+    count: usize,
+    element: PhantomData<T>,
+}
+
+impl<T: Element + bytemuck::Pod> std::ops::Deref for Values<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        bytemuck::cast_slice(&self.words[..self.count])
+    }
+}
+
 /// The number of elements, unless it overflows.
 fn elements(shape: &[usize]) -> Option<usize> {
     shape.iter().try_fold(1usize, |elements, &size| elements.checked_mul(size))
@@ -239,5 +263,11 @@ mod tests {
         assert_eq!(argmax(&[1.0, f32::NAN, f32::INFINITY, f32::NAN]).unwrap(), 1);
         assert_eq!(Tensor::new(&device, &[3u32, u32::MAX, 5], &[3]).unwrap().argmax().unwrap(), 1);
         assert!(argmax(&[]).unwrap_err().to_string().contains("[0]"));
+    }
+
+    #[test]
+    fn the_cpu_lends_its_values() {
+        let tensor = Tensor::new(&Device::host(), &[3i32, -1, 7], &[3]).unwrap();
+        assert_eq!(*tensor.as_slice().unwrap(), [3, -1, 7]);
     }
 }

@@ -3,9 +3,9 @@
 use meganeura_shaders::schedule::{ELEMENT, Role};
 use meganeura_shaders::update::ELEMENTS_PER_GROUP;
 
-use crate::device::{Binding, Dispatch, Pipeline};
 use crate::optimizer::Optimizer;
 use crate::parameters::{Parameters, Run};
+use crate::replay::{Launch, Stretch, Updates};
 use crate::session::{AnyArgument, AnyTensor, Entry, Session, next, sizes};
 use crate::storage::Kind;
 use crate::tensor::Tensor;
@@ -15,7 +15,7 @@ use crate::{Error, Result};
 pub struct Trainer {
     entry: &'static Entry,
     optimizer: Optimizer,
-    pipeline: Pipeline,
+    updates: Updates,
     /// Which tensors get a gradient.
     trained: Vec<bool>,
     gradients: Parameters,
@@ -86,8 +86,8 @@ impl Trainer {
         let gradients = memory(Kind::Gradients)?;
         let moments = (0..optimizer.moments()).map(|_| memory(Kind::Moments)).collect::<Result<Vec<_>>>()?;
         let runs = session.parameters().runs(&gradients);
-        let pipeline = device.pipeline("optimizer", optimizer.update().text)?;
-        Ok(Trainer { entry, optimizer, pipeline, trained, gradients, moments, runs, steps: 0 })
+        let updates = Updates::new(&device, optimizer.update())?;
+        Ok(Trainer { entry, optimizer, updates, trained, gradients, moments, runs, steps: 0 })
     }
 
     /// The optimizer, to change its rates.
@@ -101,26 +101,19 @@ impl Trainer {
         let most = u64::from(u32::MAX);
         let limit = || Error::Limit { what: "training".into(), limit: "steps", allowed: most, found: most + 1 };
         let step = self.steps.checked_add(1).ok_or_else(limit)?;
-        // Handles of their own, since running the entry needs the session.
-        let launches: Vec<Launch> =
-            self.runs.iter().map(|run| self.launch(session, run, step)).collect::<Result<_>>()?;
-        let bindings: Vec<Vec<Binding<'_>>> = launches.iter().map(Launch::bindings).collect();
-        let then = launches.iter().zip(&bindings).enumerate().map(|(k, (launch, buffers))| Dispatch {
-            pipeline: &self.pipeline,
-            buffers,
-            words: &launch.words,
-            grid: launch.grid,
-            barrier: k == 0,
-        });
-        let then: Vec<Dispatch<'_>> = then.collect();
-        let results = session.run(self.entry, arguments, self.steps, Some(&self.gradients), &then)?;
+        self.updates.launches.clear();
+        for run in &self.runs {
+            let launch = self.launch(session, run, step);
+            self.updates.launches.push(launch);
+        }
+        let results = session.run(self.entry, arguments, self.steps, Some(&self.gradients), Some(&self.updates))?;
         self.steps = step;
         loss(results)
     }
 
     /// The gradients without an update.
     pub fn gradients(&mut self, session: &mut Session, arguments: &[AnyArgument<'_>]) -> Result<Gradients> {
-        let loss = loss(session.run(self.entry, arguments, self.steps, Some(&self.gradients), &[])?)?.get()?;
+        let loss = loss(session.run(self.entry, arguments, self.steps, Some(&self.gradients), None)?)?.get()?;
         let mut tensors = vec![];
         for (k, tensor) in session.model().tensors.iter().enumerate().filter(|(k, _)| self.trained[*k]) {
             let shape = sizes(tensor.one());
@@ -133,30 +126,13 @@ impl Trainer {
         Ok(Gradients { loss, tensors })
     }
 
-    fn launch(&self, session: &Session, run: &Run, step: u32) -> Result<Launch> {
+    fn launch(&self, session: &Session, run: &Run, step: u32) -> Launch {
         let [own, trained] = run.starts;
         let kept = [&self.gradients].into_iter().chain(&self.moments).map(|memory| memory.spot(trained));
-        let places = [session.parameters().spot(own)].into_iter().chain(kept);
+        let places = [session.parameters().spot(own)].into_iter().chain(kept).map(Stretch::from).collect();
         let elements = run.bytes / ELEMENT.unsigned_abs();
         let groups = elements.div_ceil(ELEMENTS_PER_GROUP);
-        Ok(Launch {
-            places: places.map(|place| (place.buffer.clone(), place.offset)).collect(),
-            words: self.optimizer.words(groups as u32, elements as u32, step),
-            grid: session.device().limits().grid("the optimizer", groups)?,
-        })
-    }
-}
-
-/// One dispatch of the optimizer.
-struct Launch {
-    places: Vec<(crate::device::Buffer, u64)>,
-    words: Vec<u32>,
-    grid: [u32; 3],
-}
-
-impl Launch {
-    fn bindings(&self) -> Vec<Binding<'_>> {
-        self.places.iter().map(|(buffer, offset)| buffer.at(*offset)).collect()
+        Launch { places, words: self.optimizer.words(groups as u32, elements as u32, step), groups }
     }
 }
 

@@ -1,10 +1,11 @@
 //! The device layer on whatever Vulkan device this machine has: exact values through chains of dispatches.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use meganeura_runtime::device::{
-    Binding, Buffer, Device, Dispatch, Limits, Memory, Pipeline, Recorder, Source, Transfer,
+use meganeura_runtime::device::gpu::{
+    Binding, Buffer, Dispatch, Gpu, Limits, Memory, Pipeline, Recorder, Source, Transfer,
 };
-use meganeura_runtime::{DeviceKind, Error};
+use meganeura_runtime::testing::devices;
+use meganeura_runtime::{Device, DeviceKind, Error};
 use std::sync::OnceLock;
 
 /// Every element becomes `3 x + add` (wrapping), read from its neighbour: a missing barrier is seen.
@@ -16,18 +17,24 @@ var<uniform> p: P;
     if id.x < p.count { b1[id.x] = 3u * b0[(id.x + p.shift) % p.count] + p.add; }
 }";
 
-fn device() -> &'static Device {
-    static DEVICE: OnceLock<Device> = OnceLock::new();
-    DEVICE.get_or_init(|| Device::open().unwrap())
+/// The Vulkan device of all tests, or none, with a line that says so.
+fn device() -> Option<&'static Gpu> {
+    static DEVICE: OnceLock<Option<Gpu>> = OnceLock::new();
+    DEVICE.get_or_init(fresh).as_ref()
 }
 
-fn upload(device: &Device, values: &[u32]) -> Buffer {
+/// One of its own.
+fn fresh() -> Option<Gpu> {
+    devices().iter().find_map(Device::as_gpu).cloned()
+}
+
+fn upload(device: &Gpu, values: &[u32]) -> Buffer {
     let buffer = device.buffer("test", 4 * values.len() as u64).unwrap();
     device.upload(buffer.at(0), bytemuck::cast_slice(values)).unwrap();
     buffer
 }
 
-fn download(device: &Device, from: Binding, count: usize) -> Vec<u32> {
+fn download(device: &Gpu, from: Binding, count: usize) -> Vec<u32> {
     let mut values = vec![0; count];
     device.download(from, bytemuck::cast_slice_mut(&mut values)).unwrap();
     values
@@ -58,7 +65,7 @@ fn chain_on_host(mut values: Vec<u32>, steps: u32) -> Vec<u32> {
 
 #[test]
 fn the_device_prints_what_it_is() {
-    let device = device();
+    let Some(device) = device() else { return };
     let text = device.to_string();
     let kind = match device.info().kind {
         DeviceKind::Gpu => "GPU",
@@ -71,18 +78,19 @@ fn the_device_prints_what_it_is() {
 
 #[test]
 fn a_missing_device_is_an_error_that_lists_what_there_is() {
+    let Some(device) = device() else { return };
     let error = Device::named("no such device").unwrap_err();
     assert!(matches!(error, Error::NoDevice { .. }));
     let text = error.to_string();
-    assert!(text.contains("`no such device`") && text.contains(&device().info().name), "{text}");
-    if device().info().kind == DeviceKind::Software {
+    assert!(text.contains("`no such device`") && text.contains(&device.info().name), "{text}");
+    if device.info().kind == DeviceKind::Software {
         assert!(Device::gpu().is_err());
     }
 }
 
 #[test]
 fn a_dependent_chain_is_exact() {
-    let device = device();
+    let Some(device) = device() else { return };
     let pipeline = device.pipeline("step", STEP).unwrap();
     for (count, steps) in [(1, 2), (63, 5), (64, 8), (65, 200), (10_007, 301)] {
         let start: Vec<u32> = (0..count).map(|i| i * 7 + 1).collect();
@@ -97,7 +105,7 @@ fn a_dependent_chain_is_exact() {
 
 #[test]
 fn independent_dispatches_at_offsets_write_only_their_own_part() {
-    let device = device();
+    let Some(device) = device() else { return };
     let pipeline = device.pipeline("step", STEP).unwrap();
     let start: Vec<u32> = (0..64 * 40).collect();
     let (a, b) = (upload(device, &start), device.buffer("test", 4 * 64 * 40).unwrap());
@@ -120,7 +128,7 @@ fn independent_dispatches_at_offsets_write_only_their_own_part() {
 
 #[test]
 fn submissions_in_flight_run_in_order_and_none_is_reused_early() {
-    let device = device();
+    let Some(device) = device() else { return };
     let pipeline = device.pipeline("step", STEP).unwrap();
     let count = 4_099;
     let start: Vec<u32> = (0..count).collect();
@@ -137,7 +145,7 @@ fn submissions_in_flight_run_in_order_and_none_is_reused_early() {
 
 #[test]
 fn a_recording_that_is_kept_sees_what_was_submitted_before_it() {
-    let device = device();
+    let Some(device) = device() else { return };
     let pipeline = device.pipeline("step", STEP).unwrap();
     let start: Vec<u32> = (0..777).map(|i| i ^ 0x5555).collect();
     let (a, b) = (upload(device, &start), device.buffer("test", 4 * 777).unwrap());
@@ -153,7 +161,7 @@ fn a_recording_that_is_kept_sees_what_was_submitted_before_it() {
 
 #[test]
 fn ten_thousand_dispatches_are_split_and_stay_ordered() {
-    let device = device();
+    let Some(device) = device() else { return };
     let pipeline = device.pipeline("step", STEP).unwrap();
     let start = vec![1, 2, 3];
     let (a, b) = (upload(device, &start), device.buffer("test", 12).unwrap());
@@ -165,7 +173,7 @@ fn ten_thousand_dispatches_are_split_and_stay_ordered() {
 
 #[test]
 fn every_count_of_words_reaches_the_kernel() {
-    let device = device();
+    let Some(device) = device() else { return };
     for count in [0, 1, 2, 3, 5, 8, 16, 31, 32, 33, 59, 60] {
         let members: Vec<String> = (0..count).map(|i| format!("w{i}: u32")).collect();
         let (declared, stores) = match count {
@@ -198,7 +206,7 @@ fn every_count_of_words_reaches_the_kernel() {
 
 #[test]
 fn fifteen_buffers_bind_by_number_and_undeclared_ones_are_ignored() {
-    let device = device();
+    let Some(device) = device() else { return };
     let declared: String = (0..14).filter(|i| i % 3 != 1).map(|i| format!("var<storage> b{i}: array<u32>;")).collect();
     let sum: String = (0..14).filter(|i| i % 3 != 1).map(|i| format!(" + b{i}[0] * {}u", i + 1)).collect();
     let text = format!(
@@ -220,7 +228,7 @@ fn fifteen_buffers_bind_by_number_and_undeclared_ones_are_ignored() {
 
 #[test]
 fn copies_fills_and_kernels_of_one_recording_are_ordered() {
-    let device = device();
+    let Some(device) = device() else { return };
     let pipeline = device.pipeline("step", STEP).unwrap();
     let start: Vec<u32> = (0..256).collect();
     let (a, b, c) = (upload(device, &start), upload(device, &[9; 256]), upload(device, &[8; 256]));
@@ -247,7 +255,7 @@ fn copies_fills_and_kernels_of_one_recording_are_ordered() {
 
 #[test]
 fn large_and_odd_copies_come_back_unchanged() {
-    let device = device();
+    let Some(device) = device() else { return };
     for bytes in [1usize, 3, 5, 4096, (16 << 20) + 5] {
         let values: Vec<u8> = (0..bytes).map(|i| (i * 31 + i / 251) as u8).collect();
         let buffer = device.buffer("test", bytes as u64 + 256).unwrap();
@@ -260,7 +268,7 @@ fn large_and_odd_copies_come_back_unchanged() {
 
 #[test]
 fn dropped_buffers_live_until_the_device_is_done() {
-    let device = Device::open().unwrap();
+    let Some(device) = fresh() else { return };
     let pipeline = device.pipeline("step", STEP).unwrap();
     let count = 100_003;
     let start: Vec<u32> = (0..count).collect();
@@ -281,7 +289,7 @@ fn dropped_buffers_live_until_the_device_is_done() {
 
 #[test]
 fn memory_is_accounted_for_and_comes_back() {
-    let device = Device::open().unwrap();
+    let Some(device) = fresh() else { return };
     let before = device.allocated_bytes();
     let buffer = device.buffer("test", 1 << 20).unwrap();
     assert_eq!(device.allocated_bytes() - before, 1 << 20);
@@ -291,7 +299,7 @@ fn memory_is_accounted_for_and_comes_back() {
 
 #[test]
 fn staging_memory_is_used_again() {
-    let device = Device::open().unwrap();
+    let Some(device) = fresh() else { return };
     let buffer = device.buffer("test", 1 << 16).unwrap();
     device.upload(buffer.at(0), &[1; 1 << 16]).unwrap();
     download(&device, buffer.at(0), 1 << 14);
@@ -305,7 +313,8 @@ fn staging_memory_is_used_again() {
 
 #[test]
 fn host_memory_is_checked_against_its_size() {
-    let mut host = device().host_buffer(Memory::Upload, 4096).unwrap();
+    let Some(device) = device() else { return };
+    let mut host = device.host_buffer(Memory::Upload, 4096).unwrap();
     let size = host.buffer().bytes();
     host.write(size - 3, &[1, 2, 3]).unwrap();
     assert!(host.write(size - 2, &[1, 2, 3]).is_err());
@@ -314,7 +323,7 @@ fn host_memory_is_checked_against_its_size() {
 
 #[test]
 fn equal_texts_share_a_pipeline_and_each_error_names_its_kernel() {
-    let device = device();
+    let Some(device) = device() else { return };
     let other = STEP.replace("3u", "4u");
     let sources = [("a", STEP), ("bad", "fn"), ("b", &other[..]), ("c", STEP), ("bad too", "fn")]
         .map(|(name, text)| Source { name, text });
@@ -327,6 +336,7 @@ fn equal_texts_share_a_pipeline_and_each_error_names_its_kernel() {
 
 #[test]
 fn texts_outside_the_conventions_are_refused_by_name() {
+    let Some(device) = device() else { return };
     let main = "@compute @workgroup_size(1) fn main()";
     for (text, problem) in [
         (format!("var<storage> c: array<u32>; {main} {{}}"), "found `c`"),
@@ -337,14 +347,14 @@ fn texts_outside_the_conventions_are_refused_by_name() {
         ("@compute @workgroup_size(1, 1, 4097) fn main() {}".to_string(), "found 4097"),
         (format!("var<workgroup> t: array<f32, 400000>; {main} {{ t[0] = 1.0; }}"), "memory`: at most"),
     ] {
-        let error = device().pipeline("odd one", &text).unwrap_err().to_string();
+        let error = device.pipeline("odd one", &text).unwrap_err().to_string();
         assert!(error.contains("`odd one`") && error.contains(problem), "{error}");
     }
 }
 
 #[test]
 fn dispatches_that_do_not_fit_their_kernel_are_refused_and_nothing_runs() {
-    let device = device();
+    let Some(device) = device() else { return };
     let pipeline = device.pipeline("step", STEP).unwrap();
     let (a, b) = (upload(device, &[5; 64]), upload(device, &[6; 64]));
     let (whole, short, odd, beyond) = ([a.at(0), b.at(0)], [a.at(0)], [a.at(0), b.at(128)], [a.at(0), b.at(256)]);
@@ -367,7 +377,7 @@ fn dispatches_that_do_not_fit_their_kernel_are_refused_and_nothing_runs() {
 
 #[test]
 fn an_empty_grid_runs_nothing_but_its_barrier_stays() {
-    let device = device();
+    let Some(device) = device() else { return };
     let pipeline = device.pipeline("step", STEP).unwrap();
     let start: Vec<u32> = (0..9_000).collect();
     let (a, b) = (upload(device, &start), device.buffer("test", 36_000).unwrap());
@@ -386,43 +396,46 @@ fn an_empty_grid_runs_nothing_but_its_barrier_stays() {
 
 #[test]
 fn memory_of_another_device_is_refused() {
-    let other = Device::open().unwrap();
-    let pipeline = device().pipeline("step", STEP).unwrap();
-    let (a, b) = (upload(device(), &[1]), upload(&other, &[2]));
+    let Some(device) = device() else { return };
+    let other = fresh().unwrap();
+    let pipeline = device.pipeline("step", STEP).unwrap();
+    let (a, b) = (upload(device, &[1]), upload(&other, &[2]));
     let buffers = [a.at(0), b.at(0)];
     let dispatch = Dispatch { pipeline: &pipeline, buffers: &buffers, words: &[1, 0, 0], grid: [1; 3], barrier: false };
-    let mut recorder = device().recorder().unwrap();
+    let mut recorder = device.recorder().unwrap();
     assert!(matches!(recorder.compute([dispatch]).unwrap_err(), Error::OtherDevice { .. }));
 }
 
 #[test]
 fn what_is_too_large_is_named_before_it_is_allocated() {
-    let allowed = device().limits().binding_bytes;
-    let error = device().buffer("a table", allowed + 1).unwrap_err().to_string();
+    let Some(device) = device() else { return };
+    let allowed = device.limits().binding_bytes;
+    let error = device.buffer("a table", allowed + 1).unwrap_err().to_string();
     assert!(
         error.contains("a table") && error.contains(&format!("at most {allowed}, found {}", allowed + 16)),
         "{error}"
     );
-    let error = device().check_memory("a model", 1 << 50).unwrap_err().to_string();
+    let error = device.check_memory("a model", 1 << 50).unwrap_err().to_string();
     assert!(error.contains("a model needs 1125899906842624 bytes"), "{error}");
 }
 
 #[test]
 fn limits_and_subgroups_are_those_of_the_driver() {
-    let (limits, baseline) = (device().limits(), Limits::BASELINE);
+    let Some(device) = device() else { return };
+    let (limits, baseline) = (device.limits(), Limits::BASELINE);
     assert!(limits.binding_bytes >= baseline.binding_bytes && limits.binding_bytes.is_multiple_of(256));
     assert!(limits.invocations >= baseline.invocations && limits.workgroup_bytes >= baseline.workgroup_bytes);
     assert_eq!(limits.workgroups, 65_535);
-    let size = device().subgroup_size().unwrap();
-    if device().info().kind == DeviceKind::Software {
+    let size = device.subgroup_size().unwrap();
+    if device.info().kind == DeviceKind::Software {
         assert!(size.is_some_and(|size| size.is_power_of_two() && size <= 128), "{size:?}");
     }
-    assert_eq!(device().subgroup_size().unwrap(), size);
+    assert_eq!(device.subgroup_size().unwrap(), size);
 }
 
 #[test]
 fn after_a_failed_allocation_every_call_says_that_the_device_is_lost() {
-    let device = Device::open().unwrap();
+    let Some(device) = fresh() else { return };
     let pipeline = device.pipeline("step", STEP).unwrap();
     let buffer = upload(&device, &[1, 2, 3, 4]);
     let submission = device.recorder().unwrap().submit().unwrap();
@@ -443,13 +456,13 @@ fn after_a_failed_allocation_every_call_says_that_the_device_is_lost() {
     lost(submission.wait().unwrap_err());
     // Another one works, and dropping the lost one does no harm.
     drop((pipeline, buffer, device));
-    let again = Device::open().unwrap();
+    let again = fresh().unwrap();
     assert_eq!(download(&again, upload(&again, &[1, 2]).at(0), 2), [1, 2]);
 }
 
 #[test]
 fn threads_share_a_device() {
-    let device = device();
+    let Some(device) = device() else { return };
     let pipeline = device.pipeline("step", STEP).unwrap();
     std::thread::scope(|scope| {
         for thread in 0..4u32 {

@@ -88,15 +88,30 @@ pub fn model(facade: &TokenStream, item: &Item, compiled: Option<&Compiled>) -> 
                     device: &#facade::Device,
                     source: impl ::core::convert::Into<#facade::WeightSource<'a>>,
                 ) -> ::core::result::Result<Self, #facade::Error> {
-                    let session = #private::Session::load(device, &MODEL, ::core::convert::Into::into(source))?;
-                    ::core::result::Result::Ok(Self { __session: session })
+                    Self::loader().load(device, source)
+                }
+                /// Loads as `load` does, with named exceptions.
+                pub fn loader() -> #facade::Loader<Self> {
+                    #facade::Loader::new(&MODEL, |session| Self { __session: session })
                 }
                 /// Writes all parameters to a safetensors file; the file is replaced as a whole or not at all.
                 pub fn save(
                     &self,
                     path: impl ::core::convert::AsRef<#private::Path>,
                 ) -> ::core::result::Result<(), #facade::Error> {
-                    self.__session.save(::core::convert::AsRef::as_ref(&path))
+                    self.save_only("*", path)
+                }
+                /// The same for the parameters whose names match a pattern, in which `*` stands for any text.
+                pub fn save_only(
+                    &self,
+                    pattern: &str,
+                    path: impl ::core::convert::AsRef<#private::Path>,
+                ) -> ::core::result::Result<(), #facade::Error> {
+                    self.__session.save(pattern, ::core::convert::AsRef::as_ref(&path))
+                }
+                /// Another model over the same parameters: what one of them trains is seen by both.
+                pub fn share(&self) -> Self {
+                    Self { __session: self.__session.share() }
                 }
                 #calls
             }

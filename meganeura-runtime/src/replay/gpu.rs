@@ -1,27 +1,37 @@
 //! The replayer of devices with shaders: one pass of copies, one compute pass with the planned barriers, one
 //! submission.
 
-use meganeura_shaders::schedule::Schedule;
+use meganeura_shaders::dim::Env;
+use meganeura_shaders::schedule::{Plan, Schedule};
 
-use super::program::{Call, Replayer};
-use super::recipe::{Facts, Recipe};
-use crate::Result;
-use crate::device::{Device, Dispatch, Pipeline, Source, Submission, Transfer};
+use super::commands::{Command, commands};
+use super::facts::Facts;
+use super::program::{Call, Place, Replayer, Stretch, Work};
+use crate::device::gpu::{Binding, Dispatch, Gpu, HostBuffer, Memory, Pipeline, Source, Transfer};
+use crate::{Error, Result};
 
 /// The pipelines of one entry.
 pub struct GpuReplayer {
-    device: Device,
-    name: String,
+    device: Gpu,
     pipelines: Vec<Pipeline>,
+}
+
+/// The dispatches of one entry at known dimensions.
+struct GpuWork {
+    device: Gpu,
+    name: String,
+    /// Those that the commands name, in their order of text.
+    pipelines: Vec<Pipeline>,
+    commands: Vec<Command>,
 }
 
 impl GpuReplayer {
     /// Makes the pipelines of all texts, in parallel.
-    pub fn new(device: &Device, schedule: &Schedule, texts: &[&str]) -> Result<GpuReplayer> {
+    pub fn new(device: &Gpu, schedule: &Schedule, texts: &[&str]) -> Result<GpuReplayer> {
         let names: Vec<String> = (0..texts.len()).map(|k| format!("{} {k}", schedule.name)).collect();
         let sources = texts.iter().zip(&names).map(|(text, name)| Source { name, text });
         let pipelines = device.pipelines(&sources.collect::<Vec<_>>()).into_iter().collect::<Result<_>>()?;
-        Ok(GpuReplayer { device: device.clone(), name: schedule.name.clone(), pipelines })
+        Ok(GpuReplayer { device: device.clone(), pipelines })
     }
 }
 
@@ -31,38 +41,92 @@ impl Replayer for GpuReplayer {
         Facts { workgroup_memory: limits.workgroup_bytes, binding: limits.binding_bytes }
     }
 
-    fn replay(&self, recipe: &Recipe, call: &Call<'_>) -> Result<Submission> {
-        let commands = &recipe.commands;
-        let mut ends = Vec::with_capacity(commands.len());
-        let mut stretches = Vec::with_capacity(commands.len() * 4);
-        for command in commands {
+    fn prepare(&self, schedule: &Schedule, plan: &Plan, env: &Env) -> Result<Box<dyn Work>> {
+        let commands = commands(schedule, plan, env, &self.facts())?;
+        let (device, name, pipelines) = (self.device.clone(), schedule.name.clone(), self.pipelines.clone());
+        Ok(Box::new(GpuWork { device, name, pipelines, commands }))
+    }
+}
+
+impl Work for GpuWork {
+    fn replay(&self, call: &Call<'_>) -> Result<()> {
+        let mut ends = Vec::with_capacity(self.commands.len());
+        let mut stretches = Vec::with_capacity(self.commands.len() * 4);
+        for command in &self.commands {
             for point in &command.bindings {
-                stretches.push((call.locate)(point.buffer, point.offset)?);
+                match (call.locate)(point.buffer, point.offset)? {
+                    Place::Device(stretch) => stretches.push(stretch),
+                    Place::Program(..) => return Err(self.fault("a value that was not brought to the device")),
+                }
             }
             ends.push(stretches.len());
         }
-        let bindings: Vec<_> = stretches.iter().map(super::Stretch::binding).collect();
+        let bindings = stretches.iter().map(|stretch| self.binding(stretch)).collect::<Result<Vec<_>>>()?;
         let starts = [0].into_iter().chain(ends.iter().copied());
         let limits = self.device.limits();
-        let grids = commands.iter().map(|command| limits.grid(&self.name, command.groups));
-        let grids = grids.collect::<Result<Vec<_>>>()?;
-        let own = commands.iter().zip(&grids).zip(starts.zip(&ends)).map(|((command, grid), (start, end))| Dispatch {
+        let grid = |groups| limits.grid(&self.name, groups);
+        let grids = self.commands.iter().map(|command| grid(command.groups)).collect::<Result<Vec<_>>>()?;
+        let ranges = starts.zip(&ends).map(|(start, end)| start..*end);
+        let own = self.commands.iter().zip(&grids).zip(ranges).map(|((command, grid), range)| Dispatch {
             pipeline: &self.pipelines[command.text],
-            buffers: &bindings[start..*end],
+            buffers: &bindings[range],
             words: &command.words,
             grid: *grid,
             barrier: command.barrier,
         });
-        let mut recorder = self.device.recorder()?;
-        if !call.copies.is_empty() {
-            let copies = call.copies.iter();
-            recorder.transfer(copies.map(|copy| Transfer::Copy {
-                from: copy.from.binding(),
-                to: copy.to.binding(),
-                bytes: copy.bytes,
-            }))?;
+        let mut then = Updates::default();
+        if let Some(updates) = call.then {
+            for launch in &updates.launches {
+                then.grids.push(limits.grid("the optimizer", launch.groups)?);
+                let places = launch.places.iter().map(|place| self.binding(place));
+                then.bindings.push(places.collect::<Result<Vec<_>>>()?);
+            }
         }
-        recorder.compute(own.chain(call.then.iter().copied()))?;
-        recorder.submit()
+        let (pipeline, launches) = match call.then {
+            Some(updates) => (updates.pipeline.as_ref(), updates.launches.as_slice()),
+            None => (None, &[][..]),
+        };
+        let spots = launches.iter().zip(then.bindings.iter().zip(&then.grids)).enumerate();
+        let updates = spots.filter_map(|(k, (launch, (buffers, grid)))| {
+            Some(Dispatch { pipeline: pipeline?, buffers, words: &launch.words, grid: *grid, barrier: k == 0 })
+        });
+
+        let mut recorder = self.device.recorder()?;
+        let staged = call.uploads.iter().map(|(bytes, _)| self.stage(bytes)).collect::<Result<Vec<_>>>()?;
+        if !staged.is_empty() {
+            let copies = staged.iter().zip(call.uploads).map(|(staged, (bytes, to))| {
+                let (from, to) = (staged.buffer().at(0), self.binding(to)?);
+                Ok(Transfer::Copy { from, to, bytes: bytes.len() as u64 })
+            });
+            recorder.transfer(copies.collect::<Result<Vec<_>>>()?)?;
+        }
+        recorder.compute(own.chain(updates))?;
+        recorder.submit()?;
+        Ok(())
+    }
+}
+
+/// Where the updates of a call are bound.
+#[derive(Default)]
+struct Updates<'a> {
+    bindings: Vec<Vec<Binding<'a>>>,
+    grids: Vec<[u32; 3]>,
+}
+
+impl GpuWork {
+    fn binding<'a>(&self, stretch: &'a Stretch) -> Result<Binding<'a>> {
+        let Some(buffer) = stretch.buffer.gpu() else { return Err(self.fault("a buffer of another device")) };
+        Ok(buffer.at(stretch.offset))
+    }
+
+    /// A copy of the program's values that the submission can read.
+    fn stage(&self, bytes: &[u8]) -> Result<HostBuffer> {
+        let mut staged = self.device.host_buffer(Memory::Upload, bytes.len() as u64)?;
+        staged.write(0, bytes)?;
+        Ok(staged)
+    }
+
+    fn fault(&self, what: &str) -> Error {
+        Error::Kernel { kernel: self.name.clone(), problem: format!("found {what}") }
     }
 }

@@ -1,12 +1,30 @@
 //! Replay: a schedule's bytes and shader texts become work for a device.
 //!
-//! [`Program`] decodes an entry once and keeps its pipelines; `recipe` evaluates the schedule at the dimensions of
-//! a call; [`Replayer`] is what a kind of device does with a recipe. Nothing here knows a model or an operation.
+//! [`Program`] decodes an entry once; at the dimensions of a call a [`Replayer`] makes [`Work`] of it, once a set of
+//! sizes, and the work runs with the memory of each call. There are two: [`GpuReplayer`] dispatches shaders,
+//! [`HostReplayer`] runs the kernel descriptions on the CPU. Nothing here knows a model or an operation.
 
+mod commands;
+mod facts;
 mod gpu;
+mod host;
 mod program;
-mod recipe;
+mod update;
 
+pub use facts::{Facts, bytes};
 pub use gpu::GpuReplayer;
-pub use program::{Call, Copy, Program, Replayer, Stretch};
-pub use recipe::{Command, Facts, Point, Recipe, bytes};
+pub use host::HostReplayer;
+pub use program::{Call, Place, Program, Recipe, Replayer, Stretch, Work};
+pub use update::{Launch, Updates};
+
+use crate::Result;
+use crate::device::{Backend, Device};
+use meganeura_shaders::schedule::Schedule;
+
+/// The replayer of a device, for an entry with these shader texts.
+pub fn replayer(device: &Device, schedule: &Schedule, texts: &[&str]) -> Result<Box<dyn Replayer>> {
+    Ok(match device.backend() {
+        Backend::Gpu(gpu) => Box::new(GpuReplayer::new(gpu, schedule, texts)?),
+        Backend::Host(host) => Box::new(HostReplayer::new(host)),
+    })
+}

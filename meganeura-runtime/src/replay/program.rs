@@ -3,60 +3,83 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use meganeura_shaders::arena::Arena;
 use meganeura_shaders::dim::Env;
-use meganeura_shaders::schedule::{BufferId, Schedule};
+use meganeura_shaders::schedule::{BufferId, Plan, Schedule};
 
-use super::recipe::{Facts, Recipe, recipe};
-use crate::device::{Binding, Submission};
+use super::facts::{Facts, choose};
+use super::update::Updates;
+use crate::device::{Binding, Buffer};
 use crate::{Error, Result};
 
 /// Recipes that a program keeps; the oldest goes.
 const RECIPES: usize = 16;
 
-/// What a kind of device does with recipes. The schedule is the same for all of them.
+/// A kind of device, as the replay of one entry sees it. The schedule is the same for all of them.
+///
+/// [`GpuReplayer`](super::GpuReplayer) dispatches the shader texts of the schedule's steps,
+/// [`HostReplayer`](super::HostReplayer) runs their kernel descriptions on the CPU.
 pub trait Replayer: Send + Sync {
-    /// What the choice of variants depends on.
+    /// What the choice of plans and variants depends on.
     fn facts(&self) -> Facts;
 
-    /// Runs copies in, the recipe's commands, and whatever follows them, in one submission.
-    fn replay(&self, recipe: &Recipe, call: &Call<'_>) -> Result<Submission>;
+    /// Everything that a plan runs at these dimensions.
+    fn prepare(&self, schedule: &Schedule, plan: &Plan, env: &Env) -> Result<Box<dyn Work>>;
+}
+
+/// What a replayer made of a plan at known dimensions. It does not depend on where a call's buffers lie.
+pub trait Work: Send + Sync {
+    /// Brings the arguments in, runs the plan, then the updates.
+    fn replay(&self, call: &Call<'_>) -> Result<()>;
+}
+
+/// A plan at known dimensions.
+pub struct Recipe {
+    /// The dimensions.
+    pub env: Env,
+    /// Where arena buffers lie.
+    pub arena: Arena,
+    work: Box<dyn Work>,
+}
+
+impl Recipe {
+    /// Runs it.
+    pub fn replay(&self, call: &Call<'_>) -> Result<()> {
+        self.work.replay(call)
+    }
 }
 
 /// The memory of one call.
 pub struct Call<'a> {
     /// Where a byte of a buffer of the schedule lies.
-    pub locate: &'a dyn Fn(BufferId, u64) -> Result<Stretch>,
-    /// Copies before the first command.
-    pub copies: &'a [Copy],
-    /// Dispatches after the last command, behind a barrier: the optimizer's update.
-    pub then: &'a [crate::device::Dispatch<'a>],
+    pub locate: &'a dyn Fn(BufferId, u64) -> Result<Place<'a>>,
+    /// Values of the program that become buffers before the first step.
+    pub uploads: &'a [(&'a [u8], Stretch)],
+    /// What follows the last step: the optimizer's update.
+    pub then: Option<&'a Updates>,
+}
+
+/// Where a value of a call lies.
+pub enum Place<'a> {
+    /// In a device's memory.
+    Device(Stretch),
+    /// In the program's own, from this byte on; only the CPU reads it there.
+    Program(&'a [u32], u64),
 }
 
 /// A byte of a device's memory; a binding goes from it to the end of its buffer.
 #[derive(Clone)]
 pub struct Stretch {
     /// The buffer.
-    pub buffer: crate::device::Buffer,
+    pub buffer: Buffer,
     /// Bytes into it.
     pub offset: u64,
 }
 
-impl Stretch {
-    /// The device layer's view of it.
-    pub fn binding(&self) -> Binding<'_> {
-        self.buffer.at(self.offset)
+impl From<Binding<'_>> for Stretch {
+    fn from(binding: Binding<'_>) -> Stretch {
+        Stretch { buffer: binding.buffer.clone(), offset: binding.offset }
     }
-}
-
-/// Bytes from one place to another.
-#[derive(Clone)]
-pub struct Copy {
-    /// From where.
-    pub from: Stretch,
-    /// To where.
-    pub to: Stretch,
-    /// How many, a multiple of four.
-    pub bytes: u64,
 }
 
 /// A decoded entry.
@@ -92,7 +115,9 @@ impl Program {
             *used = self.clock;
             return Ok(known.clone());
         }
-        let made = Arc::new(recipe(&self.schedule, env, &self.replayer.facts())?);
+        let (plan, arena) = choose(&self.schedule, &env, &self.replayer.facts())?;
+        let work = self.replayer.prepare(&self.schedule, plan, &env)?;
+        let made = Arc::new(Recipe { env, arena, work });
         if self.recipes.len() >= RECIPES
             && let Some(oldest) = self.recipes.iter().min_by_key(|(_, (used, _))| *used).map(|(key, _)| key.clone())
         {
@@ -100,10 +125,5 @@ impl Program {
         }
         self.recipes.insert(key, (self.clock, made.clone()));
         Ok(made)
-    }
-
-    /// Runs a recipe of this program.
-    pub fn replay(&self, recipe: &Recipe, call: &Call<'_>) -> Result<Submission> {
-        self.replayer.replay(recipe, call)
     }
 }

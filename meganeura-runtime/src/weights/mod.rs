@@ -8,10 +8,13 @@ mod check;
 mod container;
 mod convert;
 mod file;
+mod loader;
 mod rules;
 mod save;
 
+pub use loader::Loader;
 pub use rules::Rules;
+pub(crate) use rules::matches;
 pub use save::{Entry, save};
 
 use crate::{Error, Result};

@@ -9,15 +9,19 @@ mod unroll;
 use meganeura_shaders::dim::{Dim, Env};
 use meganeura_shaders::prog::DType;
 use meganeura_shaders::reference::Tensor;
-use meganeura_shaders::schedule::Role;
+use meganeura_shaders::schedule::{Role, Schedule};
 
 pub use crate::interp::trace::next_random;
 pub use random::{random_graph, random_smooth_graph};
 pub use unroll::unroll;
 
 use crate::autodiff::{Policy, differentiate};
-use crate::interp;
 use crate::ir::{Graph, NodeId, Output, StoreKind, ValueId};
+use crate::lower::lower;
+use crate::lower::plain::plain;
+use crate::prune::prune;
+use crate::schedule::verify::verify;
+use crate::{egraph, interp};
 
 /// All of them.
 pub const POLICIES: [Policy; 3] = [Policy::Store, Policy::Contractions, Policy::Checkpoint];
@@ -78,6 +82,19 @@ pub fn outputs(graph: &Graph, dims: &[i64], seed: u64) -> Vec<(String, Tensor)> 
     let env = bind(graph, dims);
     let values = interp::graph::run(graph, &env, &contents(graph, &env, seed));
     graph.outputs.iter().map(|output| output.name.clone()).zip(values).collect()
+}
+
+/// The schedule of a graph without shader texts, for replayers that need none: fused, or every operation a step of its
+/// own.
+pub fn bare_schedule(graph: &Graph, name: &str, fused: bool) -> Result<Schedule, String> {
+    let mut graph = graph.clone();
+    prune(&mut graph);
+    let kernels = match fused {
+        true => egraph::fuse(&graph).map_err(|limit| limit.to_string())?,
+        false => plain(&graph),
+    };
+    let schedule = lower(&kernels, name, &mut |_, _| Ok(vec![])).map_err(|error| error.to_string())?;
+    verify(&schedule).map(|()| schedule)
 }
 
 /// The same graph with the nodes of each block in another order, as an extraction might leave them.

@@ -1,6 +1,6 @@
 //! Facts that only a kernel can tell.
 
-use super::{Device, Dispatch};
+use super::{Dispatch, Gpu};
 use crate::Result;
 
 const SUBGROUP: &str = "var<storage, read_write> b0: array<vec2<u32>>;
@@ -14,7 +14,7 @@ fn main(
 }";
 
 /// The size of subgroups, if it is one for all and invocation i is lane i mod size of its subgroup.
-pub(super) fn subgroup_size(device: &Device) -> Result<Option<u32>> {
+pub(super) fn subgroup_size(device: &Gpu) -> Result<Option<u32>> {
     let pipeline = match device.pipeline("subgroup probe", SUBGROUP) {
         Ok(pipeline) => pipeline,
         Err(error) if device.is_lost() => return Err(error),

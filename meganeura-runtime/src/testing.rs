@@ -1,0 +1,30 @@
+//! The devices that tests run on: one suite, all of them.
+
+use crate::device::{Device, DeviceKind};
+
+/// The CPU, a software Vulkan device, and a GPU if this machine has one. Where a Vulkan device is missing a line says
+/// so; under `CI` that is a failure.
+#[allow(clippy::print_stderr, clippy::panic)]
+pub fn devices() -> Vec<Device> {
+    let mut devices = vec![Device::host()];
+    match vulkan() {
+        Ok(all) => devices.extend(all),
+        Err(found) if std::env::var_os("CI").is_none() => eprintln!("skipped on Vulkan: {found}"),
+        Err(found) => panic!("{found}"),
+    }
+    devices
+}
+
+/// One Vulkan device of each kind, or why there is none.
+fn vulkan() -> Result<Vec<Device>, String> {
+    let (mut devices, mut problems) = (vec![], vec![]);
+    for kind in [DeviceKind::Software, DeviceKind::Gpu] {
+        let listed = Device::list().into_iter().find(|info| info.kind == kind);
+        match listed.map(|info| Device::named(&info.name)) {
+            Some(Ok(device)) => devices.push(device),
+            Some(Err(error)) => problems.push(error.to_string()),
+            None => problems.push(format!("no {kind}")),
+        }
+    }
+    if devices.is_empty() { Err(problems.join("; ")) } else { Ok(devices) }
+}
