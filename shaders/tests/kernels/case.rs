@@ -1,5 +1,5 @@
-//! A launch with numbers: lays members out in poisoned memory, runs every variant of them on the device and compares
-//! with the reference. What no result covers must stay as it was.
+//! A launch with numbers: lays members out in poisoned memory, runs them on the CPU and every variant of them on Vulkan,
+//! and compares with the reference. What no result covers must stay as it was.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use meganeura_shaders::prog::DType;
 use meganeura_shaders::reference::{Tensor, copy_targets, eval_typed};
 use meganeura_shaders::schedule::{Binding, Dispatch, Lead, Member, Operand, Place, Variant, Word};
 
-use crate::device::{Device, Run};
+use crate::devices::{Devices, Run, on_cpu};
 
 /// A quiet NaN as f32, a huge number as an integer.
 const POISON: u32 = 0x7fc0_dead;
@@ -142,6 +142,13 @@ fn value(dtype: DType, bits: u32) -> f64 {
     }
 }
 
+/// What a case must leave behind.
+struct Expected {
+    results: Vec<(Tensor, Vec<usize>)>,
+    /// The words that no result covers.
+    stays: Vec<Vec<Option<u32>>>,
+}
+
 impl Case {
     pub(crate) fn new(symbols: &Symbols, members: Vec<Member>) -> Case {
         Case { symbols: symbols.clone(), members, loops: vec![], near: Near::By(1e-5), data: floats }
@@ -173,30 +180,40 @@ impl Case {
         (symbols, variants, texts)
     }
 
-    /// Runs every variant whose condition the sizes meet, and compares.
-    pub(crate) fn check(&self, device: &mut Device, sizes: &[i64]) -> usize {
+    /// Runs it on the CPU, and every variant whose condition the sizes meet on Vulkan, and compares.
+    pub(crate) fn check(&self, devices: &mut Devices, sizes: &[i64]) -> usize {
         let (symbols, variants, texts) = self.variants();
         let env = symbols.bind(sizes).unwrap();
-        let mut ran = 0;
-        for variant in &variants {
-            if holds(&variant.condition, &env) {
-                self.check_variant(device, &env, variant, &texts, &format!("{:?} at {sizes:?}", variant.condition));
-                ran += 1;
-            }
+        let (memory, args) = self.memory(&env);
+        let expected = self.expected(&env, &memory, &args);
+        for threads in &devices.cpu {
+            let place = |place: &Place| begin(place, &env, &self.loops);
+            let found = on_cpu(threads, &memory, &self.members, &env, &self.loops, place);
+            self.compare(&expected, &found, &format!("the CPU with {} threads at {sizes:?}", threads.count()));
         }
-        assert!(ran > 0, "some variant always holds");
-        ran
+        let mut held = 0;
+        for variant in variants.iter().filter(|variant| holds(&variant.condition, &env)) {
+            held += 1;
+            let Some(vulkan) = &mut devices.vulkan else { continue };
+            let runs = variant.dispatches.iter().map(|dispatch| self.run(dispatch, &env, &texts));
+            let found = vulkan.run(&memory, &runs.collect::<Vec<_>>());
+            let text = &texts.list()[variant.dispatches[0].text as usize];
+            self.compare(&expected, &found, &format!("{:?} at {sizes:?}\n{text}", variant.condition));
+        }
+        assert!(held > 0, "some variant always holds");
+        held
     }
 
-    fn check_variant(&self, device: &mut Device, env: &Env, variant: &Variant, texts: &Texts, what: &str) {
-        let (memory, args) = self.memory(env);
-        let mut expected = memory.clone();
-        let mut touched: Vec<Vec<bool>> = memory.iter().map(|words| vec![false; words.len()]).collect();
+    /// What the reference makes of the arguments: for each member the result and where its elements go; and memory with
+    /// all that must stay as it was.
+    fn expected(&self, env: &Env, memory: &[Vec<u32>], args: &[Vec<Tensor>]) -> Expected {
+        let mut stays: Vec<Vec<Option<u32>>> =
+            memory.iter().map(|words| words.iter().copied().map(Some).collect()).collect();
         let mut results = vec![];
-        for (member, args) in self.members.iter().zip(&args) {
+        for (member, args) in self.members.iter().zip(args) {
             let dtypes: Vec<DType> = member.reads.iter().map(|(_, _, dtype)| *dtype).collect();
             let result = eval_typed(&member.kernel, args, &dtypes, env);
-            let at = match &member.kernel {
+            let at: Vec<usize> = match &member.kernel {
                 Kernel::Copy(copy) => {
                     let first = begin(&member.write, env, &self.loops) / 4;
                     copy_targets(copy, env).into_iter().map(|target| (first + target) as usize).collect()
@@ -206,39 +223,28 @@ impl Case {
                     addresses(&member.write, &result.shape, env, &self.loops)
                 }
             };
-            results.push((member, result, at));
+            at.iter().for_each(|address| stays[member.write.buffer][*address] = None);
+            results.push((result, at));
         }
-        for (member, _, at) in &results {
-            for address in at {
-                touched[member.write.buffer][*address] = true;
-                expected[member.write.buffer][*address] = POISON;
-            }
-        }
-        let runs: Vec<Run<'_>> = variant.dispatches.iter().map(|dispatch| self.run(dispatch, env, texts)).collect();
-        let found = device.run(&memory, &runs);
-        for (member, result, at) in &results {
-            for (element, (value_expected, address)) in result.data.iter().zip(at).enumerate() {
+        Expected { results, stays }
+    }
+
+    fn compare(&self, expected: &Expected, found: &[Vec<u32>], what: &str) {
+        for (member, (result, at)) in self.members.iter().zip(&expected.results) {
+            for (element, (expected, address)) in result.data.iter().zip(at).enumerate() {
                 let found = value(member.dtype, found[member.write.buffer][*address]);
                 let fits = match self.near {
-                    Near::Exact => found == *value_expected,
-                    Near::By(by) => (found - value_expected).abs() <= by * value_expected.abs().max(1.0),
+                    Near::Exact => found == *expected,
+                    Near::By(by) => (found - expected).abs() <= by * expected.abs().max(1.0),
                 };
-                assert!(
-                    fits,
-                    "{what}: element {element} of {:?} must be {value_expected}, found {found}\n{}\n{}",
-                    result.shape,
-                    member.kernel,
-                    texts.list()[variant.dispatches[0].text as usize]
-                );
+                let (shape, kernel) = (&result.shape, &member.kernel);
+                assert!(fits, "element {element} of {shape:?} must be {expected}, found {found}: {what}\n{kernel}");
             }
         }
-        for (buffer, (found, expected)) in found.iter().zip(&expected).enumerate() {
-            for (word, (found, expected)) in found.iter().zip(expected).enumerate() {
-                assert!(
-                    touched[buffer][word] || found == expected,
-                    "{what}: word {word} of buffer {buffer} must stay as it was\n{}",
-                    texts.list()[variant.dispatches[0].text as usize]
-                );
+        for (buffer, (found, stays)) in found.iter().zip(&expected.stays).enumerate() {
+            for (word, (found, stays)) in found.iter().zip(stays).enumerate() {
+                let stayed = stays.is_none_or(|stays| stays == *found);
+                assert!(stayed, "word {word} of buffer {buffer} must stay as it was: {what}");
             }
         }
     }

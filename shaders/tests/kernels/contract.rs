@@ -9,7 +9,7 @@ use meganeura_shaders::prog::{DType, Instr, Leaf, Linker, Prog, Reg};
 use meganeura_shaders::schedule::Condition;
 
 use crate::case::{Case, LAYOUTS, Layout, member, place, positive};
-use crate::device::Device;
+use crate::devices::Devices;
 use crate::programs::{program, rms_norm, rms_scale, silu, softmax};
 
 const F: DType = DType::F32;
@@ -62,7 +62,7 @@ fn of(shapes: &[&[&Dim]]) -> Vec<(Shape, DType)> {
 
 #[test]
 fn products_are_exact_at_tile_edges_in_all_layouts_of_both_sides() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     let Dims { symbols, m, n, k } = dims(1);
     let sizes =
         [[1, 1, 1], [31, 33, 7], [33, 31, 33], [32, 32, 32], [2, 3, 104], [65, 1, 440], [1, 65, 31], [250, 33, 1025]];
@@ -77,7 +77,7 @@ fn products_are_exact_at_tile_edges_in_all_layouts_of_both_sides() {
             let args = of(&[&shapes[0], &shapes[1]]);
             let case = Case::new(&symbols, vec![member(plain(text), &args, layout, 0)]).exact();
             for size in sizes {
-                case.check(&mut device, &size);
+                case.check(&mut devices, &size);
             }
         }
     }
@@ -85,7 +85,7 @@ fn products_are_exact_at_tile_edges_in_all_layouts_of_both_sides() {
 
 #[test]
 fn products_of_multiples_of_four_take_fours_and_stay_exact() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     let Dims { symbols, m, n, k } = dims(4);
     for (text, shapes) in [
         ("mk,nk->mn", [[&m, &k], [&n, &k]]),
@@ -103,7 +103,7 @@ fn products_of_multiples_of_four_take_fours_and_stay_exact() {
             let none = matches!(layout, Layout::Odd | Layout::Ragged);
             assert!(if none { fours == 0 } else { fours == 3 }, "{fours} in {layout:?}\n{text}");
             for size in [[4, 4, 4], [36, 28, 12], [32, 64, 48], [100, 36, 1028]] {
-                case.check(&mut device, &size);
+                case.check(&mut devices, &size);
             }
         }
     }
@@ -111,18 +111,18 @@ fn products_of_multiples_of_four_take_fours_and_stay_exact() {
 
 #[test]
 fn a_sum_over_nothing_is_zero_and_no_rows_are_no_work() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     let Dims { symbols, m, n, k } = dims(1);
     let case =
         Case::new(&symbols, vec![member(plain("mk,nk->mn"), &of(&[&[&m, &k], &[&n, &k]]), Layout::Aligned, 0)]).exact();
     for size in [[3, 5, 0], [0, 5, 7], [3, 0, 7], [1, 5, 0]] {
-        case.check(&mut device, &size);
+        case.check(&mut devices, &size);
     }
 }
 
 #[test]
 fn one_row_runs_as_a_vector_in_both_layouts_of_the_matrix() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     for step in [1, 4] {
         let mut symbols = Symbols::default();
         let m = symbols.declare("m", 1, 99, 1);
@@ -133,27 +133,27 @@ fn one_row_runs_as_a_vector_in_both_layouts_of_the_matrix() {
             let (_, variants, _) = case.variants();
             assert_eq!(variants[0].condition, Condition::AtMost(m.clone(), 1));
             for size in [[1, 4, 4], [1, 36, 100], [1, 64, 1028], [1, 100, 576]] {
-                assert_eq!(case.check(&mut device, &size), 4);
+                assert_eq!(case.check(&mut devices, &size), 4);
             }
-            assert_eq!(case.check(&mut device, &[2, 36, 100]), 3);
+            assert_eq!(case.check(&mut devices, &[2, 36, 100]), 3);
         }
         for text in ["k,nk->n", "nk,k->n", "k,kn->n"] {
             let matrix: &[&Dim] = if text.contains("kn") { &[&k, &n] } else { &[&n, &k] };
             let args = if text.starts_with('n') { of(&[matrix, &[&k]]) } else { of(&[&[&k], matrix]) };
             let case = Case::new(&symbols, vec![member(plain(text), &args, Layout::Inside, 0)]).exact();
             assert_eq!(case.variants().1.len(), 1);
-            case.check(&mut device, &[1, 36, 100]);
+            case.check(&mut devices, &[1, 36, 100]);
         }
         let case =
             Case::new(&symbols, vec![member(plain("nk,nk->"), &of(&[&[&n, &k], &[&n, &k]]), Layout::Aligned, 0)])
                 .exact();
-        case.check(&mut device, &[1, 12, 36]);
+        case.check(&mut devices, &[1, 12, 36]);
     }
 }
 
 #[test]
 fn batches_and_several_labels_of_a_class_combine() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     let mut symbols = Symbols::default();
     let (b, h, s, t, d) = (
         symbols.declare("b", 1, 9, 1),
@@ -181,7 +181,7 @@ fn batches_and_several_labels_of_a_class_combine() {
         for layout in [Layout::Aligned, Layout::Padded] {
             let case = Case::new(&symbols, vec![member(plain(text), &of(&[left, right]), layout, 0)]).exact();
             for size in [[2, 3, 5, 7, 11], [1, 2, 33, 17, 31], [3, 1, 1, 40, 3]] {
-                case.check(&mut device, &size);
+                case.check(&mut devices, &size);
             }
         }
     }
@@ -189,7 +189,7 @@ fn batches_and_several_labels_of_a_class_combine() {
 
 #[test]
 fn epilogues_broadcast_and_know_where_they_are() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     for step in [1, 4] {
         let Dims { symbols, m, n, k } = dims(step);
         let one = Dim::from(1);
@@ -214,7 +214,7 @@ fn epilogues_broadcast_and_know_where_they_are() {
                     }
                     let case = Case::new(&symbols, vec![product.clone()]).exact();
                     for size in [[1, 35, 7], [35, 67, 19], [3, 3, 99]] {
-                        case.check(&mut device, &fit(size, step));
+                        case.check(&mut devices, &fit(size, step));
                     }
                 }
             }
@@ -224,7 +224,7 @@ fn epilogues_broadcast_and_know_where_they_are() {
 
 #[test]
 fn prologues_apply_while_staged_in_every_layout() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     for step in [1, 4] {
         let Dims { symbols, m, n, k } = dims(step);
         let one = Dim::from(1);
@@ -250,7 +250,7 @@ fn prologues_apply_while_staged_in_every_layout() {
                 let one = member(Kernel::Contract(Arc::new(contract.clone())), &args, layout, 0);
                 let case = Case::new(&symbols, vec![one]).exact();
                 for size in [[1, 35, 7], [35, 67, 19], [32, 3, 99], [1, 1, 1]] {
-                    case.check(&mut device, &fit(size, step));
+                    case.check(&mut devices, &fit(size, step));
                 }
             }
         }
@@ -259,7 +259,7 @@ fn prologues_apply_while_staged_in_every_layout() {
 
 #[test]
 fn row_programs_run_on_the_left_side() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     for step in [1, 4] {
         let Dims { symbols, m, n, k } = dims(step);
         for (prog, extra) in [(rms_norm(&k), vec![&k]), (softmax(), vec![])] {
@@ -274,7 +274,7 @@ fn row_programs_run_on_the_left_side() {
                 let one = member(Kernel::Contract(Arc::new(contract)), &of(&shapes), Layout::Aligned, 0);
                 let case = Case::new(&symbols, vec![one]).near(1e-4);
                 for size in [[1, 35, 7], [35, 67, 19], [64, 3, 999], [1, 1, 576]] {
-                    case.check(&mut device, &fit(size, step));
+                    case.check(&mut devices, &fit(size, step));
                 }
             }
         }
@@ -289,7 +289,7 @@ fn row_scale(k: &Dim) -> Prog {
 
 #[test]
 fn statistics_are_gathered_while_the_product_runs() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     for step in [1, 4] {
         let mut symbols = Symbols::default();
         let b = symbols.declare("b", 1, 9, 1);
@@ -324,7 +324,7 @@ fn statistics_are_gathered_while_the_product_runs() {
                 let case = Case::new(&symbols, vec![one]).near(1e-4);
                 for size in [[1, 1, 36, 8], [2, 36, 68, 20], [3, 64, 4, 576]] {
                     if size[1] % step == 0 {
-                        case.check(&mut device, &size);
+                        case.check(&mut devices, &size);
                     }
                 }
             }
@@ -334,7 +334,7 @@ fn statistics_are_gathered_while_the_product_runs() {
 
 #[test]
 fn several_products_share_a_left_side_or_bring_their_own() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     for step in [1, 4] {
         let Dims { mut symbols, m, n, k } = dims(step);
         let q = symbols.declare("q", step, 999, step);
@@ -359,7 +359,7 @@ fn several_products_share_a_left_side_or_bring_their_own() {
         let (_, _, texts) = case.variants();
         assert!(texts.list().iter().all(|text| text.matches("let steps").count() <= 1), "the left side is staged once");
         for size in [[1, 35, 7, 1], [35, 67, 19, 1], [64, 3, 99, 1]] {
-            case.check(&mut device, &fit(size, step));
+            case.check(&mut devices, &fit(size, step));
         }
         let scaled = Term { stat: Some(row_scale(&k)), ..term("mk,kn->mn") };
         let seeds = [two[0], two[1], Leaf::Stat(0), Leaf::Stat(1)];
@@ -373,7 +373,7 @@ fn several_products_share_a_left_side_or_bring_their_own() {
         shared.reads[2].0 = shared.reads[0].0.clone();
         let case = Case::new(&symbols, vec![shared]).near(1e-4);
         for size in [[1, 35, 7, 1], [35, 67, 19, 1]] {
-            case.check(&mut device, &fit(size, step));
+            case.check(&mut devices, &fit(size, step));
         }
         let epi = epilogue(&[Leaf::Acc(0), Leaf::Acc(1), Leaf::Acc(2)], 0, |l, x| {
             let sum = l.bin(Bin::Add, x[0], x[1]);
@@ -384,7 +384,7 @@ fn several_products_share_a_left_side_or_bring_their_own() {
         let one = member(Kernel::Contract(Arc::new(Contract { terms, epi })), &args, Layout::Inside, 0);
         let case = Case::new(&symbols, vec![one]).exact();
         for size in [[1, 35, 7, 3], [35, 67, 19, 43], [64, 3, 99, 7], [3, 7, 7, 99]] {
-            case.check(&mut device, &fit(size, step));
+            case.check(&mut devices, &fit(size, step));
         }
     }
 }

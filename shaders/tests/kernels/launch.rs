@@ -11,14 +11,14 @@ use meganeura_shaders::schedule::Member;
 use meganeura_shaders::update::{ADAM, ADAMW, SGD, SGD_MOMENTUM, SGD_NESTEROV, Update, bias_corrections};
 
 use crate::case::{Case, Layout, member};
-use crate::device::{Device, Run};
+use crate::devices::{Devices, Run, update_on_cpu};
 use crate::programs::{add, closed, program, silu, softmax};
 
 const F: DType = DType::F32;
 
 #[test]
 fn kernels_of_one_workgroup_size_share_a_dispatch() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     let mut symbols = Symbols::default();
     let (m, n) = (symbols.declare("m", 1, 99, 1), symbols.declare("n", 1, 3000, 1));
     let x = (vec![m.clone(), n.clone()], F);
@@ -32,13 +32,13 @@ fn kernels_of_one_workgroup_size_share_a_dispatch() {
     let (_, variants, _) = case.variants();
     assert!(variants.iter().all(|variant| variant.dispatches.len() == 1));
     for size in [[1, 1], [5, 37], [33, 1000], [3, 300]] {
-        case.check(&mut device, &size);
+        case.check(&mut devices, &size);
     }
 }
 
 #[test]
 fn products_of_one_input_share_a_dispatch_in_every_form() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     let mut symbols = Symbols::default();
     let m = symbols.declare("m", 1, 99, 1);
     let k = Dim::from(36);
@@ -54,13 +54,13 @@ fn products_of_one_input_share_a_dispatch_in_every_form() {
     let (_, variants, _) = case.variants();
     assert!(variants.iter().all(|variant| variant.dispatches.len() == 1 && variant.dispatches[0].bindings.len() == 7));
     for size in [1, 5, 33, 65] {
-        case.check(&mut device, &[size]);
+        case.check(&mut devices, &[size]);
     }
 }
 
 #[test]
 fn kernels_of_different_workgroup_sizes_have_their_own_dispatches() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     let mut symbols = Symbols::default();
     let m = symbols.declare("m", 2, 99, 1);
     let product = Kernel::Contract(Arc::new(Contract::plain(Spec::parse("mk,nk->mn").unwrap())));
@@ -72,28 +72,37 @@ fn kernels_of_different_workgroup_sizes_have_their_own_dispatches() {
     let case = Case::new(&symbols, members);
     let (_, variants, _) = case.variants();
     assert!(variants.last().unwrap().dispatches.len() == 2);
-    case.check(&mut device, &[37]);
+    case.check(&mut devices, &[37]);
 }
 
-fn step(device: &mut Device, update: Update, floats: &[f32], state: &[Vec<f32>]) -> Vec<Vec<f32>> {
+/// A step from this state on the device with this number.
+fn step(devices: &mut Devices, number: usize, update: Update, floats: &[f32], state: &[Vec<f32>]) -> Vec<Vec<f32>> {
     let count = state[0].len() as u32;
     let buffers: Vec<Vec<u32>> = state.iter().map(|values| values.iter().map(|v| v.to_bits()).collect()).collect();
-    let words = [count.div_ceil(256), count].into_iter().chain(floats.iter().map(|f| f.to_bits())).collect();
+    let words = [count.div_ceil(256), count].into_iter().chain(floats.iter().map(|f| f.to_bits()));
+    let words: Vec<u32> = words.collect();
     assert_eq!((floats.len(), state.len()), (update.floats.len(), update.buffers));
-    let bindings = (0..state.len()).map(|buffer| (buffer, 0)).collect();
-    let run = Run { text: update.text, bindings, words, groups: u64::from(count.div_ceil(256)) };
-    let found = device.run(&buffers, &[run]);
+    let found = match (devices.cpu.get(number), &mut devices.vulkan) {
+        (Some(threads), _) => update_on_cpu(threads, &buffers, &update, &words),
+        (None, Some(vulkan)) => {
+            let bindings = (0..state.len()).map(|buffer| (buffer, 0)).collect();
+            vulkan.run(&buffers, &[Run { text: update.text, bindings, words, groups: u64::from(count.div_ceil(256)) }])
+        }
+        (None, None) => unreachable!("devices are counted"),
+    };
     found.iter().map(|words| words.iter().map(|word| f32::from_bits(*word)).collect()).collect()
 }
 
 #[test]
 fn optimizers_take_the_steps_of_their_definitions() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     let count = 1000;
     let x: Vec<f32> = (0..count).map(|k| (k as f32 * 0.37).sin()).collect();
     let (lr, decay, momentum) = (0.1f32, 0.01f32, 0.9f32);
     let (beta1, beta2, eps) = (0.9f32, 0.999f32, 1e-8f32);
-    for update in [SGD, SGD_MOMENTUM, SGD_NESTEROV, ADAM, ADAMW] {
+    let every = (0..devices.count())
+        .flat_map(|number| [SGD, SGD_MOMENTUM, SGD_NESTEROV, ADAM, ADAMW].map(|update| (number, update)));
+    for (number, update) in every {
         let mut state = vec![x.clone()];
         state.resize(update.buffers, vec![0.0; count]);
         let mut exact: Vec<Vec<f64>> = state.iter().map(|v| v.iter().map(|x| f64::from(*x)).collect()).collect();
@@ -106,7 +115,7 @@ fn optimizers_take_the_steps_of_their_definitions() {
                 _ => vec![lr, decay, beta1, beta2, eps, corrections[0], corrections[1]],
             };
             let gradient = state[1].clone();
-            state = step(&mut device, update, &floats, &state);
+            state = step(&mut devices, number, update, &floats, &state);
             assert_eq!(state[1], gradient, "gradients stay");
             for k in 0..count {
                 let wide = f64::from;
@@ -137,14 +146,16 @@ fn optimizers_take_the_steps_of_their_definitions() {
 
 #[test]
 fn adam_puts_eps_outside_the_root_and_adamw_decays_without_a_gradient() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     let corrections = bias_corrections(0.9, 0.999, 1);
     let floats = |lr: f32, decay: f32| vec![lr, decay, 0.9, 0.999, 1e-8, corrections[0], corrections[1]];
     let state = |x: f32, g: f32| vec![vec![x], vec![g], vec![0.0], vec![0.0]];
-    let moved = step(&mut device, ADAM, &floats(0.1, 0.0), &state(0.0, 1e-7))[0][0];
-    assert!((moved + 0.0909091).abs() < 1e-5, "moved by {moved}");
-    let decayed = step(&mut device, ADAMW, &floats(0.1, 0.1), &state(1.0, 0.0))[0][0];
-    assert!((decayed - 0.99).abs() < 1e-6, "decayed to {decayed}");
+    for number in 0..devices.count() {
+        let moved = step(&mut devices, number, ADAM, &floats(0.1, 0.0), &state(0.0, 1e-7))[0][0];
+        assert!((moved + 0.0909091).abs() < 1e-5, "moved by {moved}");
+        let decayed = step(&mut devices, number, ADAMW, &floats(0.1, 0.1), &state(1.0, 0.0))[0][0];
+        assert!((decayed - 0.99).abs() < 1e-6, "decayed to {decayed}");
+    }
 }
 
 #[test]
@@ -209,7 +220,7 @@ fn what_no_template_covers_is_an_error_that_says_what() {
 
 #[test]
 fn kernels_that_bind_too_much_together_have_their_own_dispatches() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     let mut symbols = Symbols::default();
     let n = symbols.declare("n", 1, 99, 1);
     let sum = program(8, |l, x| x[1..].iter().fold(x[0], |sum, x| l.bin(Bin::Add, sum, *x)));
@@ -218,5 +229,5 @@ fn kernels_that_bind_too_much_together_have_their_own_dispatches() {
     let case = Case::new(&symbols, members).exact();
     let (_, variants, texts) = case.variants();
     assert_eq!((variants[0].dispatches.len(), texts.list().len()), (2, 1), "one text serves both");
-    case.check(&mut device, &[77]);
+    case.check(&mut devices, &[77]);
 }

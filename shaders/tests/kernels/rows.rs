@@ -6,7 +6,7 @@ use meganeura_shaders::pointwise::{Bin, Un};
 use meganeura_shaders::prog::{DType, Instr, Prog};
 
 use crate::case::{Case, LAYOUTS, Layout, member, place};
-use crate::device::Device;
+use crate::devices::Devices;
 use crate::programs::{layer_norm, program, rms_norm, softmax, softmax_of};
 
 const F: DType = DType::F32;
@@ -14,7 +14,7 @@ const LENGTHS: [i64; 8] = [1, 2, 31, 33, 576, 1000, 257, 4099];
 
 #[test]
 fn softmax_and_norms_match_at_any_length() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     let mut symbols = Symbols::default();
     let (m, n) = (symbols.declare("m", 1, 99, 1), symbols.declare("n", 1, 9999, 1));
     for layout in [Layout::Aligned, Layout::Padded] {
@@ -27,26 +27,26 @@ fn softmax_and_norms_match_at_any_length() {
         ] {
             let case = Case::new(&symbols, vec![member(Kernel::Rows(prog), &args, layout, 0)]);
             for length in LENGTHS {
-                case.check(&mut device, &[5, length]);
+                case.check(&mut devices, &[5, length]);
             }
-            case.check(&mut device, &[33, 100]);
+            case.check(&mut devices, &[33, 100]);
         }
     }
 }
 
 #[test]
 fn short_rows_run_both_ways() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     let mut symbols = Symbols::default();
     let (m, n) = (symbols.declare("m", 1, 99, 1), symbols.declare("n", 1, 9999, 1));
     let case = Case::new(&symbols, vec![member(Kernel::Rows(softmax()), &[(vec![m, n], F)], Layout::Aligned, 0)]);
-    assert_eq!(case.check(&mut device, &[9, 256]), 2);
-    assert_eq!(case.check(&mut device, &[9, 257]), 1);
+    assert_eq!(case.check(&mut devices, &[9, 256]), 2);
+    assert_eq!(case.check(&mut devices, &[9, 257]), 1);
 }
 
 #[test]
 fn sums_and_maxima_of_integers_are_exact() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     let mut symbols = Symbols::default();
     let (m, n) = (symbols.declare("m", 1, 99, 1), symbols.declare("n", 0, 99_999, 1));
     for dtype in [F, DType::U32, DType::I32] {
@@ -55,11 +55,11 @@ fn sums_and_maxima_of_integers_are_exact() {
             let one = member(Kernel::Rows(Prog::of(&reduce)), &[(vec![m.clone(), n.clone()], dtype)], Layout::Odd, 0);
             let case = Case::new(&symbols, vec![one]).exact();
             for length in LENGTHS {
-                case.check(&mut device, &[3, length]);
+                case.check(&mut devices, &[3, length]);
             }
-            case.check(&mut device, &[1, 70_003]);
+            case.check(&mut devices, &[1, 70_003]);
             if !is_max {
-                case.check(&mut device, &[3, 0]);
+                case.check(&mut devices, &[3, 0]);
             }
         }
     }
@@ -67,7 +67,7 @@ fn sums_and_maxima_of_integers_are_exact() {
 
 #[test]
 fn a_long_sum_stays_accurate() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     let symbols = Symbols::default();
     let one = member(
         Kernel::Rows(Prog::of(&Instr::RowSum(0))),
@@ -75,12 +75,12 @@ fn a_long_sum_stays_accurate() {
         Layout::Aligned,
         0,
     );
-    Case::new(&symbols, vec![one]).data(|_, _| f64::from(0.1f32)).near(1e-6).check(&mut device, &[]);
+    Case::new(&symbols, vec![one]).data(|_, _| f64::from(0.1f32)).near(1e-6).check(&mut devices, &[]);
 }
 
 #[test]
 fn masked_rows_give_no_nan() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     let symbols = Symbols::default();
     let masked = program(2, |l, x| {
         let low = l.constant(-1e30);
@@ -93,12 +93,12 @@ fn masked_rows_give_no_nan() {
     let one = member(Kernel::Rows(masked), &[(shape.clone(), F), (shape, DType::Bool)], Layout::Aligned, 0);
     // The mask (argument 1) hides the whole second row and more.
     let data = |argument: usize, k: usize| if argument == 0 || !(10..24).contains(&k) { k as f64 / 7.0 } else { -1.0 };
-    Case::new(&symbols, vec![one]).data(data).check(&mut device, &[]);
+    Case::new(&symbols, vec![one]).data(data).check(&mut devices, &[]);
 }
 
 #[test]
 fn arguments_of_any_shape_broadcast_into_rows() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     let mut symbols = Symbols::default();
     let (b, m, n) = (symbols.declare("b", 1, 9, 1), symbols.declare("m", 1, 99, 1), symbols.declare("n", 1, 999, 1));
     let one = Dim::from(1);
@@ -121,15 +121,15 @@ fn arguments_of_any_shape_broadcast_into_rows() {
             });
             let args = [(vec![b.clone(), m.clone(), n.clone()], F), (other.clone(), F)];
             let case = Case::new(&symbols, vec![member(Kernel::Rows(scaled), &args, layout, 0)]).exact();
-            case.check(&mut device, &[2, 5, 33]);
-            case.check(&mut device, &[3, 1, 1]);
+            case.check(&mut devices, &[2, 5, 33]);
+            case.check(&mut devices, &[3, 1, 1]);
         }
     }
 }
 
 #[test]
 fn rows_of_two_lengths_and_reduced_vectors_meet() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     let mut symbols = Symbols::default();
     let (m, n, q) = (symbols.declare("m", 1, 99, 1), symbols.declare("n", 1, 999, 1), symbols.declare("q", 1, 1000, 1));
     // sum over n of x, times y over q, less the sum of a vector, plus the greatest index below the mean.
@@ -147,13 +147,13 @@ fn rows_of_two_lengths_and_reduced_vectors_meet() {
     let args = [(vec![m.clone(), n.clone()], F), (vec![m, q], F), (vec![n], F)];
     let case = Case::new(&symbols, vec![member(Kernel::Rows(prog), &args, Layout::Aligned, 0)]).exact();
     for sizes in [[3, 5, 7], [1, 300, 2], [9, 1, 1000]] {
-        case.check(&mut device, &sizes);
+        case.check(&mut devices, &sizes);
     }
 }
 
 #[test]
 fn cross_entropy_reads_a_label_for_each_row() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     let mut symbols = Symbols::default();
     let (m, n) = (symbols.declare("m", 1, 99, 1), symbols.declare("n", 1, 99_999, 1));
     let loss = program(2, |l, x| {
@@ -171,14 +171,14 @@ fn cross_entropy_reads_a_label_for_each_row() {
     });
     let args = [(vec![m.clone(), n], F), (vec![m, Dim::from(1)], DType::U32)];
     let case = Case::new(&symbols, vec![member(Kernel::Rows(loss), &args, Layout::Aligned, 0)]);
-    case.check(&mut device, &[7, 10]);
-    case.check(&mut device, &[3, 49_152]);
-    case.data(|_, k| if k == 1 { 1000.0 } else { 0.0 }).check(&mut device, &[2, 10]);
+    case.check(&mut devices, &[7, 10]);
+    case.check(&mut devices, &[3, 49_152]);
+    case.data(|_, k| if k == 1 { 1000.0 } else { 0.0 }).check(&mut devices, &[2, 10]);
 }
 
 #[test]
 fn column_sums_are_exact_in_every_layout() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     let mut symbols = Symbols::default();
     let (b, m, n) = (symbols.declare("b", 0, 9, 1), symbols.declare("m", 1, 9999, 1), symbols.declare("n", 1, 999, 1));
     for layout in LAYOUTS {
@@ -186,7 +186,7 @@ fn column_sums_are_exact_in_every_layout() {
         let args = [(vec![b.clone(), m.clone(), n.clone()], F), (vec![b.clone(), m.clone(), Dim::from(1)], F)];
         let weighted = Case::new(&symbols, vec![member(Kernel::ColumnSum(product), &args, layout, 0)]).exact();
         for sizes in [[1, 1, 1], [2, 17, 15], [3, 500, 17], [1, 1025, 33], [0, 3, 5]] {
-            weighted.check(&mut device, &sizes);
+            weighted.check(&mut devices, &sizes);
         }
     }
     let index = program(1, |l, x| {
@@ -195,12 +195,12 @@ fn column_sums_are_exact_in_every_layout() {
         l.mul(row, x[0])
     });
     let one = member(Kernel::ColumnSum(index), &[(vec![b, m, n], F)], Layout::Aligned, 0);
-    Case::new(&symbols, vec![one]).exact().check(&mut device, &[3, 7, 19]);
+    Case::new(&symbols, vec![one]).exact().check(&mut devices, &[3, 7, 19]);
 }
 
 #[test]
 fn copies_transpose_slice_concatenate_and_pad() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     let mut symbols = Symbols::default();
     let (m, n) = (symbols.declare("m", 1, 99, 1), symbols.declare("n", 1, 999, 1));
     let axis = |extent: &Dim, source: &Dim, target: &Dim, window: Option<(Dim, Dim)>| CopyAxis {
@@ -239,7 +239,7 @@ fn copies_transpose_slice_concatenate_and_pad() {
                 moved.write = place(1, &[], layout);
                 let case = Case::new(&symbols, vec![moved]).exact();
                 for sizes in [[1, 1], [5, 7], [31, 64]] {
-                    case.check(&mut device, &sizes);
+                    case.check(&mut devices, &sizes);
                 }
             }
         }
@@ -248,7 +248,7 @@ fn copies_transpose_slice_concatenate_and_pad() {
 
 #[test]
 fn rows_and_copies_of_multiples_of_four_take_fours() {
-    let Some(mut device) = Device::open() else { return };
+    let mut devices = Devices::open();
     let mut symbols = Symbols::default();
     let (m, n) = (symbols.declare("m", 1, 99, 1), symbols.declare("n", 4, 9996, 4));
     let x = (vec![m.clone(), n.clone()], F);
@@ -287,7 +287,7 @@ fn rows_and_copies_of_multiples_of_four_take_fours() {
         let (_, _, texts) = case.variants();
         assert!(texts.list().iter().all(|text| text.matches(": array<vec4<f32>>").count() >= 2), "{}", texts.list()[0]);
         for size in [[1, 4], [9, 36], [3, 576], [2, 4100]] {
-            case.check(&mut device, &size);
+            case.check(&mut devices, &size);
         }
     }
 }

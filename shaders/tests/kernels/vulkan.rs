@@ -7,7 +7,7 @@ use gpu::{ShaderBindable, ShaderData};
 use meganeura_shaders::schedule::MAX_BINDINGS;
 
 /// A device, or none on this machine.
-pub(crate) struct Device {
+pub(crate) struct Vulkan {
     context: gpu::Context,
     encoder: gpu::CommandEncoder,
     /// Made pipelines by their texts: the driver compiles each once.
@@ -46,22 +46,22 @@ impl ShaderData for Data {
     }
 }
 
-impl Device {
+impl Vulkan {
     /// None, with a line that says so, where there is no Vulkan device; under `CI` that is a failure.
-    pub(crate) fn open() -> Option<Device> {
-        // SAFETY: the context outlives everything made from it, as `Device` owns all of it.
+    pub(crate) fn open() -> Option<Vulkan> {
+        // SAFETY: the context outlives everything made from it, as `Vulkan` owns all of it.
         let context = unsafe { gpu::Context::init(gpu::ContextDesc::default()) };
         let context = match context {
             Ok(context) => context,
             Err(error) => {
                 assert!(std::env::var_os("CI").is_none(), "there is no Vulkan device: {error:?}");
-                eprintln!("skipped: there is no Vulkan device ({error:?})");
+                eprintln!("skipped on Vulkan: there is no device ({error:?})");
                 return None;
             }
         };
         let desc = gpu::CommandEncoderDesc { name: "test", buffer_count: 1, manual_barriers: false };
         let encoder = context.create_command_encoder(desc);
-        Some(Device { context, encoder, pipelines: BTreeMap::new() })
+        Some(Vulkan { context, encoder, pipelines: BTreeMap::new() })
     }
 
     /// Runs dispatches, each after the one before, over buffers that start as given; returns what they become.
