@@ -1,9 +1,10 @@
 //! Measures what people wait for: JSON lines first, one a figure, then a table.
 //!
-//! `cargo xtask bench` runs it; `--device NAME` picks the device by a part of its name. Every figure is taken on a
+//! `cargo xtask bench` runs it; `--device gpu`, `--device host` or `--device NAME` picks the device, the last by a part of its name. Every figure is taken on a
 //! warm device, since an idle GPU runs at a fraction of its clock.
 
 mod mlp;
+mod products;
 
 use std::error::Error;
 use std::time::Instant;
@@ -24,11 +25,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let device = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => Device::open()?,
         ["--device", "gpu"] => Device::gpu()?,
+        ["--device", "host"] => Device::host(),
         ["--device", name] => Device::named(name)?,
-        _ => return Err("usage: meganeura-bench [--device gpu | --device NAME]".into()),
+        _ => return Err("usage: meganeura-bench [--device gpu | --device host | --device NAME]".into()),
     };
     let open = Figure { name: "device_open", value: milliseconds(begun), unit: "ms", how: "once, cold" };
-    let figures: Vec<Figure> = [open].into_iter().chain(mlp::measure(&device)?).collect();
+    let figures: Vec<Figure> =
+        [open].into_iter().chain(mlp::measure(&device)?).chain(products::measure(&device)?).collect();
     print(&device, &figures);
     Ok(())
 }
