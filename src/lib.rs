@@ -23,7 +23,7 @@ macro_rules! model {
 /// What generated code needs; not for use by hand.
 #[doc(hidden)]
 pub mod __private {
-    pub use meganeura_macros::__model;
+    pub use meganeura_macros::{__item, __model};
     pub use meganeura_runtime::__private as v1;
 }
 

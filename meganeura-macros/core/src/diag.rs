@@ -4,6 +4,8 @@
 
 pub(crate) mod resolve;
 
+use proc_macro2::Span;
+
 use crate::nearest::nearest;
 
 /// Something else stands where something is needed.
@@ -95,6 +97,35 @@ pub(crate) fn dollar() -> String {
 
 pub(crate) fn cfg_inside() -> String {
     "conditions do not reach into `model!`: put this on the whole invocation".into()
+}
+
+// What comes from elsewhere
+
+/// `src/norm.rs:12`, or the line alone where the compiler or the editor has no file to tell.
+pub(crate) fn place(span: Span) -> String {
+    match (span.file(), span.start().line) {
+        (file, line) if file.is_empty() => format!("line {line}"),
+        (file, line) => format!("{file}:{line}"),
+    }
+}
+
+pub(crate) fn inside_layer(layer: &str, place: &str) -> String {
+    format!("\n       in `{layer}`, {place}")
+}
+
+pub(crate) fn defined_at(layer: &str, place: &str) -> String {
+    format!("\n       `{layer}` is defined in {place}")
+}
+
+pub(crate) fn protocol(name: &str, found: &str, here: &str) -> String {
+    format!(
+        "`{name}` was built with another version of this crate (layer protocol {found}, here {here}): \
+         use the same version in both crates"
+    )
+}
+
+pub(crate) fn called_as_macro(name: &str) -> String {
+    format!("`{name}` is for `model!`, which brings it in with `use`")
 }
 
 // Attributes

@@ -1,8 +1,10 @@
 //! Schedules to tokens: the model's type, its methods, and the data that they replay. Cannot fail.
 //!
-//! The signatures come from the text alone, so the type and its methods exist also where the model has mistakes.
-//! Names that the user wrote keep their spans, for an editor and for rustc's own complaints; everything else has the
-//! span of the call, so that lints of the user's crate leave it alone.
+//! The type and its methods follow from the text alone and are there before imports arrive, also where the model has
+//! mistakes: they ask `Self::__entry_x()` and its kin for data. Those are functions of a trait that every type has, and
+//! of the type itself once it is compiled, which go before. An instance of an imported model gets the methods of its
+//! entries with the data. Names that the user wrote keep their spans, for an editor and for rustc's own complaints;
+//! everything else has the span of the call, so that lints of the user's crate leave it alone.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +12,7 @@ use meganeura_shaders::schedule::{Model, Schedule};
 use proc_macro2::{Literal, Span, TokenStream};
 use quote::{format_ident, quote};
 
-use crate::syntax::{Attributes, Element, Function, Ident, Item, ItemBody, Type, TypeKind};
+use crate::syntax::{Attributes, Definition, Element, Function, Ident, Item, Type, TypeKind};
 
 /// A schedule with the shader texts that it names.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,90 +43,197 @@ pub struct Compiled {
     pub entries: Vec<CompiledEntry>,
 }
 
-/// The type of a model with all its methods; without `compiled` they exist and do nothing.
-pub fn model(facade: &TokenStream, item: &Item, compiled: Option<&Compiled>) -> TokenStream {
+/// What the text shows of a model: its type and, with its definition, the methods of its entries.
+pub fn declared(facade: &TokenStream, item: &Item, definition: Option<&Definition>) -> TokenStream {
     let private = quote!(#facade::__private::v1);
     let (name, visibility) = (item.name.to_token(), &item.visibility.tokens);
     let docs = docs(&item.attributes, &format!("The model `{}`.", item.name.name));
-    let entries = entries(item);
-    let trained = entries.iter().find(|(attributes, _)| attributes.train.is_some()).map(|(_, function)| *function);
-    let mut statics = Statics { private: &private, texts: vec![], tokens: TokenStream::new() };
-    let model = match compiled {
-        Some(compiled) => bytes(&compiled.model),
-        None => quote!(b""),
-    };
-    let found = |function: &Function| compiled?.entries.iter().find(|entry| entry.name == function.name.name);
-    let calls = entries.iter().map(|(attributes, function)| {
-        let docs = self::docs(attributes, &format!("Runs the entry `{}`.", function.name.name));
-        entry_method(facade, function, found(function).map(|entry| &entry.call), &mut statics, docs)
-    });
-    let calls: TokenStream = calls.collect();
-    let training = trained.map(|function| {
-        trainer(facade, item, function, found(function).and_then(|entry| entry.train.as_ref()), &mut statics)
-    });
-    let parameters = parameters(&private, compiled.map(|c| &c.model));
-    let trainer_type = trained.map(|_| trainer_type(facade, item));
-    let data = statics.tokens;
-    quote! {
+    let no_data = NO_DATA;
+    let names = [model_name(), parameters_name(), count_name()];
+    let [model, parameters, count] = &names;
+    let type_and_methods = quote! {
         #docs
         #visibility struct #name { __session: #private::Session }
-        #trainer_type
-        const _: () = {
-            static MODEL: #private::Model = #private::Model { bytes: #model };
-            #data
-            impl #name {
-                #parameters
-                /// A model with freshly initialised parameters; the same as `with_seed(device, 0)`.
-                pub fn new(device: &#facade::Device) -> ::core::result::Result<Self, #facade::Error> {
-                    Self::with_seed(device, 0)
-                }
-                /// A model whose parameters follow from the seed, the same on every device.
-                pub fn with_seed(device: &#facade::Device, seed: u64) -> ::core::result::Result<Self, #facade::Error> {
-                    ::core::result::Result::Ok(Self { __session: #private::Session::new(device, &MODEL, seed)? })
-                }
-                /// A model with the parameters of a safetensors file (a path or its bytes). Everything that does not
-                /// fit is in one error, and nothing is half-loaded.
-                pub fn load<'a>(
-                    device: &#facade::Device,
-                    source: impl ::core::convert::Into<#facade::WeightSource<'a>>,
-                ) -> ::core::result::Result<Self, #facade::Error> {
-                    Self::loader().load(device, source)
-                }
-                /// Loads as `load` does, with named exceptions.
-                pub fn loader() -> #facade::Loader<Self> {
-                    #facade::Loader::new(&MODEL, |session| Self { __session: session })
-                }
-                /// Writes all parameters to a safetensors file; the file is replaced as a whole or not at all.
-                pub fn save(
-                    &self,
-                    path: impl ::core::convert::AsRef<#private::Path>,
-                ) -> ::core::result::Result<(), #facade::Error> {
-                    self.save_only("*", path)
-                }
-                /// The same for the parameters whose names match a pattern, in which `*` stands for any text.
-                pub fn save_only(
-                    &self,
-                    pattern: &str,
-                    path: impl ::core::convert::AsRef<#private::Path>,
-                ) -> ::core::result::Result<(), #facade::Error> {
-                    self.__session.save(pattern, ::core::convert::AsRef::as_ref(&path))
-                }
-                /// Another model over the same parameters: what one of them trains is seen by both.
-                pub fn share(&self) -> Self {
-                    Self { __session: self.__session.share() }
-                }
-                #calls
+    };
+    let fallbacks = quote! {
+        const #parameters: &'static [#private::Parameter] = &[];
+        const #count: u64 = 0;
+        fn #model() -> &'static #private::Model { const { ::core::panic!(#no_data) } }
+    };
+    let general = quote! {
+        impl #name {
+            /// The parameters in order. `{}` in a name stands for each index of an array of layers, and the first axes of
+            /// the shape count those.
+            pub const PARAMETERS: &'static [#private::Parameter] = Self::#parameters;
+            /// The number of elements of all parameters together.
+            pub const PARAMETER_COUNT: u64 = Self::#count;
+            /// A model with freshly initialised parameters; the same as `with_seed(device, 0)`.
+            pub fn new(device: &#facade::Device) -> ::core::result::Result<Self, #facade::Error> {
+                Self::with_seed(device, 0)
             }
-            #training
+            /// A model whose parameters follow from the seed, the same on every device.
+            pub fn with_seed(device: &#facade::Device, seed: u64) -> ::core::result::Result<Self, #facade::Error> {
+                ::core::result::Result::Ok(Self { __session: #private::Session::new(device, Self::#model(), seed)? })
+            }
+            /// A model with the parameters of a safetensors file (a path or its bytes). Everything that does not
+            /// fit is in one error, and nothing is half-loaded.
+            pub fn load<'a>(
+                device: &#facade::Device,
+                source: impl ::core::convert::Into<#facade::WeightSource<'a>>,
+            ) -> ::core::result::Result<Self, #facade::Error> {
+                Self::loader().load(device, source)
+            }
+            /// Loads as `load` does, with named exceptions.
+            pub fn loader() -> #facade::Loader<Self> {
+                #facade::Loader::new(Self::#model(), |session| Self { __session: session })
+            }
+            /// Writes all parameters to a safetensors file; the file is replaced as a whole or not at all.
+            pub fn save(
+                &self,
+                path: impl ::core::convert::AsRef<#private::Path>,
+            ) -> ::core::result::Result<(), #facade::Error> {
+                self.save_only("*", path)
+            }
+            /// The same for the parameters whose names match a pattern, in which `*` stands for any text.
+            pub fn save_only(
+                &self,
+                pattern: &str,
+                path: impl ::core::convert::AsRef<#private::Path>,
+            ) -> ::core::result::Result<(), #facade::Error> {
+                self.__session.save(pattern, ::core::convert::AsRef::as_ref(&path))
+            }
+            /// Another model over the same parameters: what one of them trains is seen by both.
+            pub fn share(&self) -> Self {
+                Self { __session: self.__session.share() }
+            }
+        }
+    };
+    let Methods { trainer, tokens, data } = match definition {
+        Some(definition) => methods(facade, item, definition, None),
+        None => Methods::default(),
+    };
+    quote! {
+        #type_and_methods
+        #trainer
+        const _: () = {
+            #[allow(dead_code)]
+            trait Unplanned: ::core::marker::Sized {
+                #fallbacks
+                #(fn #data() -> &'static #private::Entry { const { ::core::panic!(#no_data) } })*
+            }
+            impl<T> Unplanned for T {}
+            #general
+            #tokens
         };
     }
 }
 
+/// What stands in a program where a fault of the compiler left a model without data. It is evaluated only where code is
+/// generated, so never beside other errors.
+const NO_DATA: &str = "meganeura has a fault: a model was not compiled, and no other error says why; please report it";
+
+/// The data of a model, and the methods of its entries where its text did not show them.
+pub fn planned(facade: &TokenStream, item: &Item, definition: Option<&Definition>, compiled: &Compiled) -> TokenStream {
+    let private = quote!(#facade::__private::v1);
+    let name = item.name.to_token();
+    let Methods { trainer, tokens, .. } = match definition {
+        Some(definition) => methods(facade, item, definition, Some(item.name.span)),
+        None => Methods::default(),
+    };
+    let mut statics = Statics { private: &private, texts: vec![], count: 0, tokens: TokenStream::new() };
+    let mut tables = String::new();
+    let entries = compiled.entries.iter().map(|entry| {
+        let all = [(entry_name(&entry.name), "", Some(&entry.call)), (train_name(&entry.name), ", training", entry.train.as_ref())];
+        let found = all.into_iter().filter_map(|(function, kind, scheduled)| {
+            let scheduled = scheduled?;
+            tables += &format!("\n\n`{}`{kind}:\n\n```text\n{}```", entry.name, scheduled.schedule);
+            let data = statics.entry(&entry.name, scheduled);
+            Some(quote!(fn #function() -> &'static #private::Entry { &#data }))
+        });
+        found.collect::<TokenStream>()
+    });
+    let entries: TokenStream = entries.collect();
+    let (model, parameters) = (bytes(&compiled.model), parameters(&private, &compiled.model));
+    let (data, model_name) = (statics.tokens, model_name());
+    let tables = format!("What the entries run, step by step.{tables}");
+    quote! {
+        #trainer
+        const _: () = {
+            static MODEL: #private::Model = #private::Model { bytes: #model };
+            #data
+            #[allow(dead_code)]
+            impl #name {
+                #parameters
+                fn #model_name() -> &'static #private::Model { &MODEL }
+                #entries
+            }
+            #[doc = #tables]
+            impl #name {}
+            #tokens
+        };
+    }
+}
+
+fn model_name() -> proc_macro2::Ident {
+    format_ident!("__model", span = Span::call_site())
+}
+
+fn parameters_name() -> proc_macro2::Ident {
+    format_ident!("__PARAMETERS", span = Span::call_site())
+}
+
+fn count_name() -> proc_macro2::Ident {
+    format_ident!("__PARAMETER_COUNT", span = Span::call_site())
+}
+
+fn entry_name(entry: &str) -> proc_macro2::Ident {
+    format_ident!("__entry_{entry}", span = Span::call_site())
+}
+
+fn train_name(entry: &str) -> proc_macro2::Ident {
+    format_ident!("__train_{entry}", span = Span::call_site())
+}
+
+/// What follows from the entries of a definition.
+#[derive(Default)]
+struct Methods {
+    /// The type of the trainer.
+    trainer: TokenStream,
+    /// The methods of both types.
+    tokens: TokenStream,
+    /// The functions that they ask for data.
+    data: Vec<proc_macro2::Ident>,
+}
+
+/// `at`: where the names are, if they stand in the text of another invocation.
+fn methods(facade: &TokenStream, item: &Item, definition: &Definition, at: Option<Span>) -> Methods {
+    let entries = entries(definition);
+    let name = item.name.to_token();
+    let trained = entries.iter().find(|(attributes, _)| attributes.train.is_some()).map(|(_, function)| *function);
+    let calls = entries.iter().map(|(attributes, function)| entry_method(facade, function, attributes, at));
+    let calls: TokenStream = calls.collect();
+    let training = trained.map(|function| trainer(facade, item, function, at));
+    let trained_data = trained.map(|function| train_name(&function.name.name));
+    Methods {
+        trainer: trained.map(|_| trainer_type(facade, item)).unwrap_or_default(),
+        tokens: quote!(impl #name { #calls } #training),
+        data: entries.iter().map(|(_, function)| entry_name(&function.name.name)).chain(trained_data).collect(),
+    }
+}
+
 /// The entries of a model, of two with one name the first.
-fn entries(item: &Item) -> Vec<(&Attributes, &Function)> {
-    let ItemBody::Definition(definition) = &item.body else { return vec![] };
+fn entries(definition: &Definition) -> Vec<(&Attributes, &Function)> {
     let mut seen = BTreeSet::new();
     definition.entries().into_iter().filter(|(_, function)| seen.insert(&function.name.name)).collect()
+}
+
+/// A name of the user, or from elsewhere.
+fn token(name: &Ident, at: Option<Span>) -> proc_macro2::Ident {
+    let mut token = name.to_token();
+    if let Some(span) = at {
+        token.set_span(span);
+    }
+    token
 }
 
 fn docs(attributes: &Attributes, otherwise: &str) -> TokenStream {
@@ -135,20 +244,18 @@ fn docs(attributes: &Attributes, otherwise: &str) -> TokenStream {
 struct Statics<'a> {
     private: &'a TokenStream,
     texts: Vec<String>,
+    count: usize,
     tokens: TokenStream,
 }
 
 impl Statics<'_> {
     /// The static of an entry, which names only its own texts, so that an unused one leaves no trace in a program.
-    fn entry(&mut self, name: &str, scheduled: Option<&Scheduled>) -> proc_macro2::Ident {
-        let ident = format_ident!("ENTRY_{}", name.to_uppercase(), span = Span::call_site());
+    fn entry(&mut self, name: &str, scheduled: &Scheduled) -> proc_macro2::Ident {
+        let ident = format_ident!("ENTRY_{}", self.count, span = Span::call_site());
+        self.count += 1;
         let private = self.private;
-        let (schedule, texts) = match scheduled {
-            None => (quote!(b""), vec![]),
-            Some(scheduled) => {
-                (bytes(&scheduled.schedule), scheduled.texts.iter().map(|text| self.text(text)).collect::<Vec<_>>())
-            }
-        };
+        let texts: Vec<_> = scheduled.texts.iter().map(|text| self.text(text)).collect();
+        let schedule = bytes(&scheduled.schedule);
         self.tokens.extend(quote! {
             static #ident: #private::Entry = #private::Entry { name: #name, schedule: #schedule, texts: &[#(#texts),*] };
         });
@@ -175,10 +282,10 @@ fn bytes(data: &impl serde::Serialize) -> TokenStream {
 }
 
 /// The parameters of a method and the arguments that they make.
-fn arguments(facade: &TokenStream, function: &Function) -> (TokenStream, TokenStream) {
+fn arguments(facade: &TokenStream, function: &Function, at: Option<Span>) -> (TokenStream, TokenStream) {
     let private = quote!(#facade::__private::v1);
     let each = function.parameters.iter().map(|parameter| {
-        let name = parameter.name.to_token();
+        let name = token(&parameter.name, at);
         match &parameter.ty.kind {
             TypeKind::Scalar(element) => {
                 let element = rust_type(*element);
@@ -225,39 +332,29 @@ fn tensor_type(facade: &TokenStream, element: Element) -> TokenStream {
     quote!(#facade::Tensor<#element>)
 }
 
-fn entry_method(
-    facade: &TokenStream,
-    function: &Function,
-    scheduled: Option<&Scheduled>,
-    statics: &mut Statics<'_>,
-    docs: TokenStream,
-) -> TokenStream {
-    let entry = statics.entry(&function.name.name, scheduled);
-    let name = function.name.to_token();
-    let (parameters, values) = arguments(facade, function);
+fn entry_method(facade: &TokenStream, function: &Function, attributes: &Attributes, at: Option<Span>) -> TokenStream {
+    let docs = docs(attributes, &format!("Runs the entry `{}`.", function.name.name));
+    let data = entry_name(&function.name.name);
+    let name = token(&function.name, at);
+    let (parameters, values) = arguments(facade, function, at);
     let result = result_type(facade, function.result.as_ref());
-    let table = scheduled.map(|scheduled| {
-        let text = format!("\n\n```text\n{}```", scheduled.schedule);
-        quote!(#[doc = #text])
-    });
-    let schedule = schedule_method(facade, &function.name, &entry);
+    let schedule = schedule_method(facade, &function.name, &quote!(Self::#data()));
     quote! {
         #docs
-        #table
         pub fn #name<'a>(&mut self, #parameters) -> ::core::result::Result<#result, #facade::Error> {
-            self.__session.call(&#entry, #values)
+            self.__session.call(Self::#data(), #values)
         }
         #schedule
     }
 }
 
-fn schedule_method(facade: &TokenStream, entry: &Ident, data: &proc_macro2::Ident) -> TokenStream {
+fn schedule_method(facade: &TokenStream, entry: &Ident, data: &TokenStream) -> TokenStream {
     let name = format_ident!("schedule_{}", entry.name, span = Span::call_site());
     let about = format!("The schedule of `{}`: what a call runs, step by step; prints as a table.", entry.name);
     quote! {
         #[doc = #about]
         pub fn #name() -> ::core::result::Result<#facade::Schedule, #facade::Error> {
-            #facade::Schedule::read(&#data)
+            #facade::Schedule::read(#data)
         }
     }
 }
@@ -276,17 +373,11 @@ fn trainer_type(facade: &TokenStream, item: &Item) -> TokenStream {
     }
 }
 
-fn trainer(
-    facade: &TokenStream,
-    item: &Item,
-    function: &Function,
-    scheduled: Option<&Scheduled>,
-    statics: &mut Statics<'_>,
-) -> TokenStream {
-    let entry = statics.entry(&format!("{}_train", function.name.name), scheduled);
+fn trainer(facade: &TokenStream, item: &Item, function: &Function, at: Option<Span>) -> TokenStream {
+    let data = train_name(&function.name.name);
     let (name, model) = (trainer_name(item), item.name.to_token());
-    let (parameters, values) = arguments(facade, function);
-    let schedule = schedule_method(facade, &function.name, &entry);
+    let (parameters, values) = arguments(facade, function, at);
+    let schedule = schedule_method(facade, &function.name, &quote!(#model::#data()));
     quote! {
         impl #model {
             /// Training with an optimizer; the model is in the trainer until `into_model`.
@@ -296,7 +387,7 @@ fn trainer(
             ) -> ::core::result::Result<#name, #facade::Error> {
                 let optimizer = ::core::convert::Into::into(optimizer);
                 let mut model = self;
-                let trainer = #facade::__private::v1::Trainer::new(&mut model.__session, &#entry, optimizer)?;
+                let trainer = #facade::__private::v1::Trainer::new(&mut model.__session, Self::#data(), optimizer)?;
                 ::core::result::Result::Ok(#name { __model: model, __trainer: trainer })
             }
         }
@@ -326,19 +417,16 @@ fn trainer(
     }
 }
 
-fn parameters(private: &TokenStream, model: Option<&Model>) -> TokenStream {
-    let tensors = model.map_or(&[][..], |model| &model.tensors);
-    let count: u64 = tensors.iter().map(|t| t.shape.iter().product::<i64>().unsigned_abs()).sum();
-    let rows = tensors.iter().map(|tensor| {
+fn parameters(private: &TokenStream, model: &Model) -> TokenStream {
+    let (name, count_name) = (parameters_name(), count_name());
+    let count: u64 = model.tensors.iter().map(|t| t.shape.iter().product::<i64>().unsigned_abs()).sum();
+    let rows = model.tensors.iter().map(|tensor| {
         let (name, trained) = (&tensor.name, tensor.trained);
         let shape = tensor.shape.iter().map(|size| Literal::usize_unsuffixed(size.unsigned_abs() as usize));
         quote!(#private::Parameter { name: #name, shape: &[#(#shape),*], trained: #trained })
     });
     quote! {
-        /// The parameters in order. `{}` in a name stands for each index of an array of layers, and the first axes of
-        /// the shape count those.
-        pub const PARAMETERS: &'static [#private::Parameter] = &[#(#rows),*];
-        /// The number of elements of all parameters together.
-        pub const PARAMETER_COUNT: u64 = #count;
+        const #name: &'static [#private::Parameter] = &[#(#rows),*];
+        const #count_name: u64 = #count;
     }
 }

@@ -4,8 +4,36 @@
 //! the span, or text for tests. Errors come out in source order (stable where places are equal), equal ones once.
 //! A stage pushes and carries on with poison; `gate` between stages stops when something was pushed.
 
+use std::rc::Rc;
+
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
+
+use crate::diag;
+
+/// A place in the text of the invocation, and what it stands for where the mistake is in a layer from elsewhere.
+#[derive(Clone, Debug)]
+pub struct At {
+    /// The place.
+    pub span: Span,
+    /// The mistake's own place.
+    pub inside: Option<Inside>,
+}
+
+/// A place in a layer that was brought in; rustc would show a span of another crate at the whole invocation.
+#[derive(Clone, Debug)]
+pub struct Inside {
+    /// The layer.
+    pub layer: Rc<str>,
+    /// The place in it.
+    pub span: Span,
+}
+
+impl From<Span> for At {
+    fn from(span: Span) -> At {
+        At { span, inside: None }
+    }
+}
 
 /// One mistake: where it is and what it says.
 #[derive(Clone, Debug)]
@@ -28,6 +56,11 @@ impl Error {
         Self { span, message: message.into() }
     }
 
+    /// Whether it says the same at the same place.
+    pub(crate) fn is_same(&self, other: &Error) -> bool {
+        self.place() == other.place() && self.message == other.message
+    }
+
     fn place(&self) -> ((usize, usize), (usize, usize)) {
         let (start, end) = (self.span.start(), self.span.end());
         ((start.line, start.column), (end.line, end.column))
@@ -41,7 +74,11 @@ impl Errors {
     }
 
     /// Adds a mistake.
-    pub fn push(&mut self, span: Span, message: impl Into<String>) {
+    pub fn push(&mut self, at: impl Into<At>, message: impl Into<String>) {
+        let (At { span, inside }, mut message) = (at.into(), message.into());
+        if let Some(Inside { layer, span }) = inside {
+            message += &diag::inside_layer(&layer, &diag::place(span));
+        }
         self.list.push(Error::new(span, message));
     }
 

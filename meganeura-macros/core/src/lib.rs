@@ -16,6 +16,7 @@ pub mod pipeline;
 pub mod prune;
 pub mod resolve;
 pub mod schedule;
+pub mod sharing;
 pub mod syntax;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -1,8 +1,9 @@
 //! The compiler on one screen: tokens of one `model!` in, tokens or errors out.
 //!
-//! [`declare`] takes what the text alone shows, [`compile`] what one model's values cause; errors are gathered in one
-//! sink and come out together. After the last gate nothing that a user writes can fail. A verifier follows each stage;
-//! what it finds is a fault of this compiler and says so.
+//! Two calls. [`expand`] takes what the text alone shows and starts a chain for each item (see [`crate::sharing`]);
+//! [`expand_item`] is its end, with what the item's imports brought: it hands the item on and compiles it if it is a
+//! model. Errors are gathered in one sink and come out together; after the last gate nothing that a user writes can
+//! fail. A verifier follows each stage; what it finds is a fault of this compiler and says so.
 
 use std::fmt::Display;
 
@@ -21,6 +22,7 @@ use crate::normalise::normalise;
 use crate::prune::prune;
 use crate::resolve::{self, Items, Resolved};
 use crate::syntax::{self, Item, ItemKind, Source};
+use crate::sharing::{self, Arrived};
 use crate::{diag, schedule};
 
 /// What `model!` becomes, and what was asked to be shown.
@@ -31,20 +33,34 @@ pub struct Expansion {
     pub dumps: Vec<String>,
 }
 
-/// Expands `[$crate] items..`; `wanted` lists the stages to show: graph, egraph, schedule, wgsl.
-pub fn expand(tokens: TokenStream, wanted: &str) -> Expansion {
+/// The first call: expands `[$crate] items..`.
+pub fn expand(tokens: TokenStream) -> TokenStream {
     let (facade, text) = facade(tokens);
     let mut errors = Errors::new();
-    let mut dumps = Dumps { wanted: wanted.split(',').map(str::trim).collect(), texts: vec![] };
     let source = declare(text, &mut errors);
-    let models = source.items.iter().filter(|item| item.kind == ItemKind::Model);
-    let models = models.map(|item| {
-        let compiled = compile(item, &source, &mut errors, &mut dumps);
-        emit::model(&facade, item, compiled.as_ref())
-    });
-    let models: TokenStream = models.collect();
+    let types = types(&facade, &source);
+    let chains = sharing::chains(&facade, &source);
+    let unused = if errors.is_empty() { sharing::unused_imports(&source) } else { TokenStream::new() };
     let errors = errors.to_compile_errors();
-    Expansion { tokens: quote!(#models #errors), dumps: dumps.texts }
+    quote!(#types #chains #unused #errors)
+}
+
+/// The second call, one for each item: expands what its chain has gathered. `wanted` lists the stages to show: graph,
+/// egraph, schedule, wgsl.
+pub fn expand_item(tokens: TokenStream, wanted: &str) -> Expansion {
+    let mut errors = Errors::new();
+    let mut dumps = Dumps { wanted: wanted.split(',').map(str::trim).collect(), texts: vec![] };
+    let Arrived { facade, source, mut imported } = sharing::arrive(tokens, &mut errors);
+    let Some(item) = source.items.first() else { return Expansion { tokens: errors.to_compile_errors(), dumps: vec![] } };
+    let mut items = Items::arrived(&source, &imported);
+    let sound = resolve::check(&source, &mut items, &mut errors);
+    let model = compile(item, &items, &mut errors, &mut dumps).map(|compiled| {
+        let late = items.definition_of(item).filter(|(_, imported)| *imported).map(|(definition, _)| definition);
+        emit::planned(&facade, item, late, &compiled)
+    });
+    let carrier = sharing::units(&source.items, &sound, &mut imported).map(|id| sharing::carrier(item, &id, &imported));
+    let errors = errors.to_compile_errors();
+    Expansion { tokens: quote!(#model #carrier #errors), dumps: dumps.texts }
 }
 
 /// Parses one invocation and reports what its text shows: form, names, arity, cycles.
@@ -54,12 +70,23 @@ pub fn declare(tokens: TokenStream, errors: &mut Errors) -> Source {
     source
 }
 
+/// The types of the models with their methods.
+fn types(facade: &TokenStream, source: &Source) -> TokenStream {
+    let items = Items::new(source);
+    let models = source.items.iter().filter(|item| item.kind == ItemKind::Model);
+    let models = models.filter(|item| items.own_item(&item.name.name).is_some_and(|first| std::ptr::eq(first, *item)));
+    models.map(|item| emit::declared(facade, item, items.definition_of(item).map(|(definition, _)| definition))).collect()
+}
+
 /// One model: resolve, differentiate, and every entry to its schedule; nothing if it has mistakes.
-pub fn compile(item: &Item, source: &Source, errors: &mut Errors, dumps: &mut Dumps<'_>) -> Option<Compiled> {
+pub fn compile(item: &Item, items: &Items<'_>, errors: &mut Errors, dumps: &mut Dumps<'_>) -> Option<Compiled> {
+    if item.kind == ItemKind::Layer {
+        return None;
+    }
     let before = errors.count();
-    let resolved = resolve::resolve_model(item, &Items::new(source), errors)?;
+    let resolved = resolve::resolve_model(item, items, errors)?;
     let trained = trained(&resolved, errors);
-    if errors.count() > before || item.broken {
+    if errors.count() > before {
         return None;
     }
     let mut memo = Memo::default();
@@ -80,7 +107,7 @@ pub fn compile(item: &Item, source: &Source, errors: &mut Errors, dumps: &mut Du
 /// The graph of a training step for each entry that is a loss.
 fn trained(resolved: &Resolved, errors: &mut Errors) -> Vec<Option<Graph>> {
     let losses = resolved.entries.iter().filter(|entry| entry.train.is_some());
-    losses.skip(1).for_each(|entry| errors.push(entry.span, diag::resolve::not_available("a second `#[train]`")));
+    losses.skip(1).for_each(|entry| errors.push(entry.at.clone(), diag::resolve::not_available("a second `#[train]`")));
     let each = resolved.entries.iter().map(|entry| {
         let loss = entry.train.as_ref().and_then(|_| entry.graph.outputs.first())?.value;
         let absent = match differentiate(&entry.graph, loss, Policy::Contractions) {
@@ -88,8 +115,8 @@ fn trained(resolved: &Resolved, errors: &mut Errors) -> Vec<Option<Graph>> {
             Err(absent) => absent,
         };
         for absent in absent {
-            let span = absent.origin.span.and_then(|id| resolved.spans.get(id.index())).copied();
-            errors.push(span.unwrap_or(entry.span), diag::no_derivative(&absent.reason));
+            let at = absent.origin.span.and_then(|id| resolved.spans.get(id.index()));
+            errors.push(at.unwrap_or(&entry.at).clone(), diag::no_derivative(&absent.reason));
         }
         None
     });
@@ -167,7 +194,7 @@ fn facade(tokens: TokenStream) -> (TokenStream, TokenStream) {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::*;
+    use crate::testing::Expander;
 
     const NET: &str = "pub model Net<hidden = 12, batch in 1..=256> {
         blocks: [Linear<12, 12>; 3],
@@ -187,7 +214,7 @@ mod tests {
     }";
 
     fn expanded(text: &str) -> String {
-        expand(text.parse().unwrap(), "").tokens.to_string()
+        Expander::of(text, "").tokens.to_string()
     }
 
     #[test]
@@ -202,13 +229,13 @@ mod tests {
 
     #[test]
     fn dumps_show_the_stages_that_were_asked_for_and_change_nothing() {
-        let made = expand(NET.parse().unwrap(), "graph, schedule,wgsl,egraph");
+        let made = Expander::of(NET, "graph, schedule,wgsl,egraph");
         assert_eq!(made.tokens.to_string(), expanded(NET));
         let text = made.dumps.join("\n");
         for part in ["graph of logits", "repeat 3", "egraph of loss, training", "schedule of loss", "@compute"] {
             assert!(text.contains(part), "{part} is not in the dumps");
         }
-        assert!(expand(NET.parse().unwrap(), "").dumps.is_empty());
+        assert!(Expander::of(NET, "").dumps.is_empty());
     }
 
     #[test]
@@ -230,16 +257,15 @@ mod tests {
 
     #[test]
     fn depth_and_bounds_change_no_text_and_no_number_of_tokens() {
-        let tokens = |text: &str| text.parse::<TokenStream>().unwrap();
         let texts = |model: &str| {
-            let made = expand(tokens(model), "wgsl").dumps;
+            let made = Expander::of(model, "wgsl").dumps;
             made.into_iter().map(|dump| dump.split_once('\n').unwrap().1.to_string()).collect::<Vec<_>>()
         };
         let expected = texts(NET);
         assert!(expected.len() > 4);
         assert_eq!(texts(&NET.replace("; 3]", "; 64]")), expected);
         assert_eq!(texts(&NET.replace("1..=256", "1..=4096")), expected);
-        let count = |model: &str| expand(tokens(model), "").tokens.into_iter().count();
+        let count = |model: &str| Expander::of(model, "").tokens.into_iter().count();
         assert_eq!(count(&NET.replace("; 3]", "; 64]")), count(NET));
     }
 }

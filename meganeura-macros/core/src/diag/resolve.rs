@@ -60,6 +60,14 @@ pub(crate) fn unknown_layer<'a>(name: &str, known: impl Iterator<Item = &'a str>
     format!("unknown layer `{name}`{}", did_you_mean(name, known))
 }
 
+pub(crate) fn newer_layer(name: &str) -> String {
+    format!("`{name}` is not built into this version of the crate")
+}
+
+pub(crate) fn instance_of_a_layer(name: &str) -> String {
+    format!("`{name}` is a layer: only a model has instances")
+}
+
 pub(crate) fn colliding_tensors(name: &str, line: usize) -> String {
     format!("two tensors are called `{name}`, the first on line {line}: give one a `#[name = \"..\"]`")
 }

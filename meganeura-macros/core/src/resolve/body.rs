@@ -150,10 +150,9 @@ impl<'a> Resolver<'a, '_> {
                 self.compound(operator, assign, left, right)
             }
         };
-        let span = self.place(assign.value.span);
         let local = &mut self.frame_mut().locals[at];
         local.value = value;
-        local.assigned = Some(span);
+        local.assigned = Some(assign.value.span);
     }
 
     fn compound(

@@ -19,6 +19,12 @@ pub(super) const UNAVAILABLE: &[&str] = &[
     "Gru",
 ];
 
+/// Whether a layer of that name is built in and available.
+pub(super) fn is_one(name: &str) -> bool {
+    let tokens: Vec<String> = text().into_iter().map(|token| token.to_string()).collect();
+    tokens.windows(2).any(|pair| pair[0] == "layer" && pair[1] == name)
+}
+
 pub(super) fn text() -> TokenStream {
     quote! {
         layer Linear<in, out, bias = true, init = uniform(-1 / sqrt(in), 1 / sqrt(in))> {

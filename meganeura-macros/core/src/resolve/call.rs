@@ -7,7 +7,7 @@ use super::instance::Member;
 use super::names::unknown_method;
 use super::types::Passed;
 use super::value::{Layer, Value};
-use super::{Frame, Local, LocalKind, Resolver, arguments, functions};
+use super::{Frame, Local, LocalKind, Resolver, Site, arguments, functions};
 use crate::diag::resolve as diag;
 use crate::syntax::{Argument, Expr, ExprKind, Function, Ident};
 
@@ -43,7 +43,7 @@ impl<'a> Resolver<'a, '_> {
         receiver: Option<(Value<'a>, &'a Expr)>,
         arguments: &'a [Argument],
     ) -> Value<'a> {
-        if let Some(row) = functions::find(&name.name, layer.instance.builtin) {
+        if let Some(row) = functions::find(&name.name, layer.instance.is_builtin()) {
             return self.call_row(row, name.span, receiver, arguments);
         }
         if receiver.is_none()
@@ -174,11 +174,14 @@ impl<'a> Resolver<'a, '_> {
         if self.calls > MAX_CALLS {
             return self.fail(span, diag::too_many_calls(MAX_CALLS));
         }
-        let outer_site = self.frame().site;
-        let site = if layer.instance.builtin { Some(outer_site.unwrap_or(span)) } else { None };
+        let caller = self.frame().site.clone();
+        let site = match &layer.instance.site {
+            Some(Site::Whole(_)) => Some(Site::Whole(self.place(span))),
+            site => site.clone(),
+        };
         self.frames.push(Frame::new(layer.clone(), Some(function), site));
         let input = as_layer.is_some() && function.parameters.len() == 1 && function.name.name == "forward";
-        let values = self.match_parameters(function, &callee, input, values, outer_site);
+        let values = self.match_parameters(function, &callee, input, values, caller.as_ref());
         let locals = function
             .parameters
             .iter()

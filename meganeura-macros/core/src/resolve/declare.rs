@@ -6,12 +6,13 @@ use std::collections::BTreeSet;
 
 use super::mentions::member_names;
 use super::names::Names;
+use super::items::{Named, Scope};
 use super::{Items, arguments, builtin_layers};
 use crate::diag::resolve as diag;
-use crate::errors::Errors;
+use crate::errors::{Error, Errors};
 use crate::syntax::{
     Attributes, Definition, DimensionKind, Ident, Item, ItemBody, ItemKind, LayerUse, Member, MemberKind, Source,
-    TensorRole,
+    TensorRole, layer_names,
 };
 
 /// Methods and constants that a model's type has beside its entries.
@@ -36,27 +37,63 @@ const GENERATED_PREFIXES: [&str; 2] = ["schedule_", "trace_"];
 
 /// Reports what the text of the items shows.
 pub fn declare(source: &Source, items: &Items<'_>, errors: &mut Errors) {
-    for import in &source.imports {
-        errors.push(import.name.span, diag::not_available("`use` inside `model!`"));
-    }
-    for (k, item) in source.items.iter().enumerate() {
-        if let Some(first) = source.items[..k].iter().find(|other| other.name.name == item.name.name) {
-            errors.push(item.name.span, diag::repeated_item(&item.name.name, first.name.span.start().line));
-        }
-        if let Some(pattern) = item.attributes.ignore.first() {
-            errors.push(pattern.span, diag::not_available("`#[ignore]`"));
-        }
-        match &item.body {
-            ItemBody::Definition(definition) => Declare { items, errors, item, definition }.definition(),
-            ItemBody::Instance(_) => errors.push(item.name.span, diag::not_available("an instance of a model")),
-            ItemBody::Poison => {}
+    let names = source.imports.iter().map(|import| &import.alias).chain(source.items.iter().map(|item| &item.name));
+    let mut seen: Vec<&Ident> = vec![];
+    for name in names {
+        match seen.iter().find(|other| other.name == name.name) {
+            Some(first) => errors.push(name.span, diag::repeated_item(&name.name, first.span.start().line)),
+            None => seen.push(name),
         }
     }
+    source.items.iter().for_each(|own| item(own, Scope::Own, items, errors));
     cycles(source, errors);
+}
+
+/// Which of the items that arrived have nothing wrong in their text. Reports what the imports show of the first one:
+/// the rest of it was reported before they arrived, and the others are the first in chains of their own.
+pub fn check<'a>(source: &'a Source, items: &mut Items<'a>, errors: &mut Errors) -> Vec<bool> {
+    let before = Items::new(source);
+    let mistakes = |own: &Item, items: &Items<'_>| {
+        let mut errors = Errors::new();
+        item(own, Scope::Own, items, &mut errors);
+        errors.sorted()
+    };
+    let mut sound = vec![];
+    for own in &source.items {
+        let found = mistakes(own, items);
+        sound.push(!own.broken && found.is_empty());
+        if sound.len() == 1 {
+            let known = mistakes(own, &before);
+            let is_known = |error: &Error| known.iter().any(|other| other.is_same(error));
+            found.into_iter().filter(|error| !is_known(error)).for_each(|error| errors.add(error));
+        }
+    }
+    let mut circles = Errors::new();
+    cycles(source, &mut circles);
+    items.whole = sound.iter().all(|sound| *sound) && circles.is_empty() && items.is_whole(&source.items);
+    sound
+}
+
+/// What the text of one item shows.
+pub(super) fn item<'a>(item: &'a Item, scope: Scope<'a>, items: &'a Items<'a>, errors: &mut Errors) {
+    if let Some(pattern) = item.attributes.ignore.first() {
+        errors.push(pattern.span, diag::not_available("`#[ignore]`"));
+    }
+    let definition = match &item.body {
+        ItemBody::Definition(definition) => definition,
+        ItemBody::Instance(_) => &items.nothing,
+        ItemBody::Poison => return,
+    };
+    let mut declare = Declare { items, scope, errors, item, definition };
+    match &item.body {
+        ItemBody::Instance(of) => declare.instance(of),
+        _ => declare.definition(),
+    }
 }
 
 struct Declare<'a, 'e> {
     items: &'a Items<'a>,
+    scope: Scope<'a>,
     errors: &'e mut Errors,
     item: &'a Item,
     definition: &'a Definition,
@@ -69,18 +106,9 @@ impl<'a> Declare<'a, '_> {
             self.unique(&dimension.name, &mut seen);
         }
         self.members(&self.definition.members, &mut seen);
-        let mut members = member_names(&self.definition.members);
-        members.extend(self.definition.dimensions.list.iter().map(|dimension| dimension.name.name.as_str()));
-        let mut names = Names {
-            items: self.items,
-            errors: self.errors,
-            definition: self.definition,
-            kind: self.item.kind,
-            complete: self.definition.dimensions.complete,
-            members,
-            locals: vec![],
-        };
-        for dimension in &self.definition.dimensions.list {
+        let definition = self.definition;
+        let mut names = self.names();
+        for dimension in &definition.dimensions.list {
             match &dimension.kind {
                 DimensionKind::Default(value) => names.constant(value),
                 DimensionKind::Runtime(bounds) => {
@@ -91,7 +119,35 @@ impl<'a> Declare<'a, '_> {
                 DimensionKind::Required | DimensionKind::Poison => {}
             }
         }
-        names.members(&self.definition.members);
+        names.members(&definition.members);
+    }
+
+    fn names(&mut self) -> Names<'a, '_> {
+        let mut members = member_names(&self.definition.members);
+        members.extend(self.definition.dimensions.list.iter().map(|dimension| dimension.name.name.as_str()));
+        Names {
+            items: self.items,
+            scope: self.scope,
+            errors: self.errors,
+            definition: self.definition,
+            kind: self.item.kind,
+            complete: self.definition.dimensions.complete,
+            members,
+            locals: vec![],
+        }
+    }
+
+    /// `model A = B<..>;`
+    fn instance(&mut self, of: &'a LayerUse) {
+        let items = self.items;
+        let defined = items.find(self.scope, &of.name.name).found().and_then(|found| items.define(found));
+        if defined.is_some_and(|defined| defined.at.item.kind == ItemKind::Layer) {
+            self.errors.push(of.name.span, diag::instance_of_a_layer(&of.name.name));
+            return;
+        }
+        self.layer_use(of);
+        let mut names = self.names();
+        of.arguments.iter().for_each(|argument| names.constant(&argument.value));
     }
 
     fn unique(&mut self, name: &'a Ident, seen: &mut Vec<&'a Ident>) {
@@ -159,23 +215,29 @@ impl<'a> Declare<'a, '_> {
     fn layer_use(&mut self, layer: &'a LayerUse) {
         let name = layer.name.name.as_str();
         let items = self.items;
-        let Some((item, _)) = items.find(name) else {
-            if builtin_layers::UNAVAILABLE.contains(&name) {
+        let found = match items.find(self.scope, name) {
+            Named::Found(found) => found,
+            Named::Quiet => return,
+            Named::Unknown if builtin_layers::UNAVAILABLE.contains(&name) => {
                 self.errors.push(layer.name.span, diag::not_available(&format!("`{name}`")));
-            } else if !items.open {
-                self.errors.push(layer.name.span, diag::unknown_layer(name, items.names()));
+                return;
             }
-            return;
+            Named::Unknown => {
+                self.errors.push(layer.name.span, diag::unknown_layer(name, items.names()));
+                return;
+            }
         };
-        let Some(definition) = Items::definition(item) else { return };
-        if !definition.dimensions.complete {
-            return;
-        }
-        let list = &definition.dimensions.list;
+        let Some(defined) = items.define(found).filter(|defined| defined.definition.dimensions.complete) else { return };
+        let list = &defined.definition.dimensions.list;
         let names: Vec<&str> = list.iter().map(|dimension| dimension.name.name.as_str()).collect();
         let needed = |k: usize| matches!(list[k].kind, DimensionKind::Required);
         let bound = arguments::bind_where(name, layer.name.span, &names, needed, &layer.arguments);
-        bound.err().into_iter().flatten().for_each(|error| self.errors.add(error));
+        for mut error in bound.err().into_iter().flatten() {
+            if matches!(found.scope, Scope::Unit(_)) {
+                error.message += &crate::diag::defined_at(name, &crate::diag::place(found.item.name.span));
+            }
+            self.errors.add(error);
+        }
     }
 }
 
@@ -195,32 +257,19 @@ fn walk<'a>(
     done: &mut BTreeSet<&'a str>,
     errors: &mut Errors,
 ) {
-    let Some(definition) = Items::definition(item).filter(|_| !done.contains(item.name.name.as_str())) else { return };
+    if done.contains(item.name.name.as_str()) {
+        return;
+    }
     path.push(&item.name.name);
-    let mut uses = vec![];
-    layer_uses(&definition.members, &mut uses);
-    for layer in uses {
-        let name = layer.name.name.as_str();
+    for layer in layer_names(item) {
+        let name = layer.name.as_str();
         if let Some(start) = path.iter().position(|on_path| *on_path == name) {
             let cycle: Vec<&str> = path[start..].iter().copied().chain([name]).collect();
-            errors.push(layer.name.span, diag::cycle(&cycle));
+            errors.push(layer.span, diag::cycle(&cycle));
         } else if let Some(inner) = source.items.iter().find(|inner| inner.name.name == name) {
             walk(source, inner, path, done, errors);
         }
     }
     path.pop();
     done.insert(&item.name.name);
-}
-
-fn layer_uses<'a>(members: &'a [Member], uses: &mut Vec<&'a LayerUse>) {
-    for member in members {
-        match &member.kind {
-            MemberKind::Layer(layer) => uses.push(&layer.layer),
-            MemberKind::If(choice) => {
-                choice.branches.iter().for_each(|(_, members)| layer_uses(members, uses));
-                choice.otherwise.iter().for_each(|members| layer_uses(members, uses));
-            }
-            _ => {}
-        }
-    }
 }

@@ -7,7 +7,7 @@ use meganeura_shaders::prog::DType;
 use meganeura_shaders::schedule::{Model, Role};
 
 use super::instance::{Instance, Place};
-use super::items::Items;
+use super::items::{Defined, Found, Items, Scope};
 use super::tensors::Tensor;
 use super::value::{Layer, Value};
 use super::{Argument, Entry, Frame, Local, LocalKind, Resolved, Resolver, Train, mentions};
@@ -17,7 +17,8 @@ use crate::ir::{Output, ROOT, Type};
 use crate::syntax::{Attributes, Definition, DimensionKind, Expr, Function, Item, Member, MemberKind, TypeKind};
 
 pub(super) fn resolve(item: &Item, items: &Items<'_>, errors: &mut Errors) -> Option<Resolved> {
-    let definition = Items::definition(item)?;
+    let defined = items.define(Found { item, scope: Scope::Own })?;
+    let definition = defined.definition;
     let before = errors.count();
     let name = item.name.name.clone();
     let place = Place { name: name.clone(), ..Place::default() };
@@ -28,8 +29,10 @@ pub(super) fn resolve(item: &Item, items: &Items<'_>, errors: &mut Errors) -> Op
     {
         let all: BTreeSet<&str> = runtime_dimensions(definition).map(|(name, _)| name).collect();
         let mut members = Resolver::new(items, errors, Symbols::default(), vec![]);
-        members.declare_dimensions(definition, &all);
-        let instance = members.instantiate(item, false, None, place.clone())?;
+        let used = defined.passed.first().map_or(&item.name, |(of, _)| &of.name);
+        members.check_arrived(&defined, used)?;
+        members.declare_dimensions(&defined, &all);
+        let instance = members.instantiate(&defined, None, place.clone())?;
         tensors = members.tensors;
         functions = instance.functions.clone();
     }
@@ -38,13 +41,13 @@ pub(super) fn resolve(item: &Item, items: &Items<'_>, errors: &mut Errors) -> Op
             && !function.visibility.is_private()
         {
             let mut walk = Resolver::new(items, errors, Symbols::default(), spans);
-            walk.declare_dimensions(definition, &fixed_dimensions(definition, function));
-            let entry = walk.entry(item, function, &member.attributes, &tensors, place.clone());
+            walk.declare_dimensions(&defined, &fixed_dimensions(definition, function));
+            let entry = walk.entry(&defined, function, &member.attributes, &tensors, place.clone());
             spans = walk.spans;
             entries.extend(entry);
         }
     }
-    if errors.count() > before {
+    if errors.count() > before || !items.whole {
         return None;
     }
     let model = Model { name, tensors: tensors.into_iter().map(|tensor| tensor.tensor).collect() };
@@ -84,20 +87,22 @@ fn fixed_dimensions<'a>(definition: &'a Definition, function: &'a Function) -> B
 
 impl<'a> Resolver<'a, '_> {
     /// Symbols for the given runtime dimensions of a model. Bounds may use constants that come before.
-    fn declare_dimensions(&mut self, definition: &'a Definition, wanted: &BTreeSet<&str>) {
-        let mut scope = Instance {
-            name: String::new(),
-            definition,
-            builtin: false,
-            member_path: String::new(),
-            members: BTreeMap::new(),
-            tensor_names: BTreeMap::new(),
-            functions: vec![],
-            given: BTreeMap::new(),
-        };
+    fn declare_dimensions(&mut self, defined: &Defined<'a>, wanted: &BTreeSet<&str>) {
+        let definition = defined.definition;
+        let site = self.site_of(defined, None);
+        let mut scope = Instance::empty(definition, defined.at.scope, site.clone());
+        // Mistakes in what is given are reported where the members are resolved.
+        let given = self.silently(|resolver| resolver.given(defined, None));
         for dimension in &definition.dimensions.list {
             let name = dimension.name.name.as_str();
-            self.frames.push(Frame::new(Layer { instance: std::rc::Rc::new(scope.clone()), rows: vec![] }, None, None));
+            if let Some((value, _)) = given.get(name) {
+                if !value.is_poison() {
+                    scope.members.insert(name, super::instance::Member::Constant(value.clone()));
+                }
+                continue;
+            }
+            let layer = Layer { instance: std::rc::Rc::new(scope.clone()), rows: vec![] };
+            self.frames.push(Frame::new(layer, None, site.clone()));
             match &dimension.kind {
                 DimensionKind::Default(value) => {
                     // Its mistakes are reported where the members are resolved.
@@ -144,20 +149,21 @@ impl<'a> Resolver<'a, '_> {
 
     fn entry(
         &mut self,
-        item: &'a Item,
+        defined: &Defined<'a>,
         function: &'a Function,
         attributes: &'a Attributes,
         tensors: &[Tensor],
         place: Place,
     ) -> Option<Entry> {
         // The members' own mistakes are known already.
-        let instance = self.silently(|resolver| resolver.instantiate(item, false, None, place));
-        let layer = Layer { instance: instance?, rows: vec![] };
+        let instance = self.silently(|resolver| resolver.instantiate(defined, None, place))?;
+        let site = instance.site.clone();
+        self.frames.push(Frame::new(Layer { instance, rows: vec![] }, Some(function), site));
+        let at = self.place(function.name.span);
         let train = attributes.train.as_ref().map(|train| self.trains(train, tensors));
         self.trained = (0..self.tensors.len())
             .map(|index| train.as_ref().is_some_and(|train| train.tensors.contains(&index)))
             .collect();
-        self.frames.push(Frame::new(layer, Some(function), None));
         let (mut arguments, mut locals) = (vec![], vec![]);
         for (index, parameter) in function.parameters.iter().enumerate() {
             let (argument, value) = self.argument(index, parameter);
@@ -184,13 +190,13 @@ impl<'a> Resolver<'a, '_> {
         if self.errors.is_empty() {
             let verified = self.graph.verify();
             if let Err(fault) = verified {
-                self.errors.push(function.name.span, diag::internal(&function.name.name, &fault));
+                self.errors.push(at, diag::internal(&function.name.name, &fault));
                 return None;
             }
         }
         Some(Entry {
             name: function.name.name.clone(),
-            span: function.name.span,
+            at,
             docs: attributes.docs.clone(),
             graph: std::mem::take(&mut self.graph),
             train,
@@ -298,9 +304,9 @@ impl<'a> Resolver<'a, '_> {
 
     /// Poison without a mistake is a fault of this compiler, never a silent one.
     fn check_silence(&mut self, function: &'a Function, before: usize, value: &Value<'a>) {
-        if value.is_poison() && self.errors.count() == before && self.errors.is_empty() {
+        if value.is_poison() && self.errors.count() == before && self.errors.is_empty() && self.items.whole {
             let fault = "its value could not be resolved";
-            self.errors.push(function.name.span, diag::internal(&function.name.name, fault));
+            self.report(function.name.span, diag::internal(&function.name.name, fault));
         }
     }
 
@@ -351,7 +357,7 @@ impl<'a> Resolver<'a, '_> {
         let matching: Vec<usize> = all.filter(|index| matches(&params.value, &tensors[*index].tensor.name)).collect();
         if matching.is_empty() && !tensors.is_empty() {
             let names: Vec<&str> = tensors.iter().map(|tensor| tensor.tensor.name.as_str()).collect();
-            self.errors.push(params.span, diag::pattern_without_match(&params.value, &names));
+            self.report(params.span, diag::pattern_without_match(&params.value, &names));
         }
         Train { params: Some(params.value.clone()), tensors: matching }
     }

@@ -4,15 +4,13 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use proc_macro2::Span;
-
-use super::items::Items;
+use super::items::{Defined, Found, Named, Scope};
 use super::value::{Layer, Value};
-use super::{Frame, Resolver, describe, mentions};
+use super::{Frame, Resolver, Site, describe, mentions};
 use crate::diag::resolve as diag;
+use crate::errors::At;
 use crate::syntax::{
-    Attributes, Definition, Dimension, DimensionKind, Expr, ExprKind, Function, Item, ItemKind, LayerUse, MemberKind,
-    SubLayer,
+    Attributes, Definition, Dimension, DimensionKind, Expr, ExprKind, Function, Ident, LayerUse, MemberKind, SubLayer,
 };
 
 /// Layers of a model, each array counted once; layers inside layers inside layers could be without number.
@@ -25,8 +23,10 @@ pub(super) struct Instance<'a> {
     pub(super) name: String,
     /// What it was made of.
     pub(super) definition: &'a Definition,
-    /// Whether its text is not the user's.
-    pub(super) builtin: bool,
+    /// What the layer names in it mean.
+    pub(super) scope: Scope<'a>,
+    /// Where its mistakes are shown, if its text is none of this invocation.
+    pub(super) site: Option<Site>,
     /// Dotted names of members, for origins of nodes.
     pub(super) member_path: String,
     pub(super) members: BTreeMap<&'a str, Member<'a>>,
@@ -44,8 +44,11 @@ pub(super) struct Given {
     /// The text of the argument, if it is short and says more than its value.
     pub(super) text: Option<String>,
     /// Where it stands.
-    pub(super) span: Span,
+    pub(super) at: At,
 }
+
+/// What dimensions are given, by name.
+pub(super) type GivenValues<'a> = BTreeMap<&'a str, (Value<'a>, Given)>;
 
 /// What a name of an item stands for.
 #[derive(Clone, Debug)]
@@ -75,7 +78,27 @@ impl Member<'_> {
     }
 }
 
-impl Instance<'_> {
+impl<'a> Instance<'a> {
+    /// Nothing yet.
+    pub(super) fn empty(definition: &'a Definition, scope: Scope<'a>, site: Option<Site>) -> Instance<'a> {
+        Instance {
+            name: String::new(),
+            definition,
+            scope,
+            site,
+            member_path: String::new(),
+            members: BTreeMap::new(),
+            tensor_names: BTreeMap::new(),
+            functions: vec![],
+            given: BTreeMap::new(),
+        }
+    }
+
+    /// Whether its text is the language's own.
+    pub(super) fn is_builtin(&self) -> bool {
+        matches!(self.scope, Scope::Builtin)
+    }
+
     /// The names that `layer.name` reaches.
     pub(super) fn visible(&self) -> Vec<&str> {
         let members = self.members.iter().filter(|(_, member)| member.is_visible()).map(|(name, _)| *name);
@@ -96,55 +119,91 @@ pub(super) struct Place {
 }
 
 impl<'a> Resolver<'a, '_> {
-    /// The instance of an item; `None` where it must not be used.
+    /// The instance of a model without arguments, or of a layer in a model; `None` where it must not be used.
     pub(super) fn instantiate(
         &mut self,
-        item: &'a Item,
-        builtin: bool,
-        arguments: Option<&'a LayerUse>,
+        defined: &Defined<'a>,
+        layer: Option<&'a LayerUse>,
         place: Place,
     ) -> Option<Rc<Instance<'a>>> {
-        let definition = Items::definition(item)?;
-        let name = item.name.name.as_str();
-        if self.instantiating.contains(&name) {
+        let (item, definition) = (defined.at.item, defined.definition);
+        if self.instantiating.iter().any(|outer| std::ptr::eq(*outer, item)) {
             return None;
         }
+        let top = self.frames.is_empty();
         self.layers += 1;
         if self.layers > MAX_LAYERS {
             // Reported once, where the limit is passed.
             if self.layers == MAX_LAYERS + 1 {
-                let span = arguments.map_or(item.name.span, |layer| layer.name.span);
+                let span = layer.map_or(item.name.span, |layer| layer.name.span);
                 self.report(span, diag::too_many_layers(MAX_LAYERS));
             }
             return None;
         }
-        let site = arguments.map_or(item.name.span, |layer| layer.name.span);
-        let arguments = self.layer_arguments(definition, arguments);
+        let used = layer.map(|layer| &layer.name);
+        let site = self.site_of(defined, used);
+        let given = self.given(defined, layer);
         let instance = Instance {
             name: place.name.clone(),
-            definition,
-            builtin,
             member_path: place.member_path.clone(),
-            members: BTreeMap::new(),
-            tensor_names: BTreeMap::new(),
-            functions: vec![],
-            given: arguments.iter().map(|(name, (_, given))| (*name, given.clone())).collect(),
+            given: given.iter().map(|(name, (_, given))| (*name, given.clone())).collect(),
+            ..Instance::empty(definition, defined.at.scope, site.clone())
         };
-        self.instantiating.push(name);
-        self.frames.push(Frame::new(
-            Layer { instance: Rc::new(instance), rows: vec![] },
-            None,
-            builtin.then_some(site),
-        ));
+        self.instantiating.push(item);
+        self.frames.push(Frame::new(Layer { instance: Rc::new(instance), rows: vec![] }, None, site));
         for dimension in &definition.dimensions.list {
-            let given = arguments.get(dimension.name.name.as_str()).map(|(value, _)| value.clone());
-            let top = self.frames.len() == 1;
-            let member = self.dimension(dimension, given, top && item.kind == ItemKind::Model);
+            let given = given.get(dimension.name.name.as_str()).cloned();
+            let member = self.dimension(dimension, given, top);
             self.add_member(&dimension.name.name, member);
         }
         self.members(&definition.members, &place);
         self.instantiating.pop();
         self.frames.pop().map(|frame| frame.layer.instance)
+    }
+
+    /// Where mistakes in a definition are shown, as it is reached from the last frame by this name.
+    pub(super) fn site_of(&self, defined: &Defined<'a>, used: Option<&Ident>) -> Option<Site> {
+        // A model that is an instance names the other one itself.
+        let first = defined.passed.first().map(|(of, _)| &of.name);
+        self.site(defined.at, used.or(first).unwrap_or(&defined.at.item.name))
+    }
+
+    fn site(&self, at: Found<'a>, used: &Ident) -> Option<Site> {
+        match at.scope {
+            Scope::Own => None,
+            Scope::Builtin => Some(Site::Whole(self.place(used.span))),
+            Scope::Unit(_) => {
+                Some(Site::Imported { member: self.place(used.span).span, layer: at.item.name.name.as_str().into() })
+            }
+        }
+    }
+
+    /// What the dimensions of a definition are given: by its use, else by instances on the way to it.
+    pub(super) fn given(&mut self, defined: &Defined<'a>, layer: Option<&'a LayerUse>) -> GivenValues<'a> {
+        let mut given = self.layer_arguments(defined.definition, layer);
+        let nothing = &self.items.nothing;
+        for (of, found) in &defined.passed {
+            let used = layer.map(|layer| &layer.name).or(defined.passed.first().map(|(of, _)| &of.name));
+            let site = self.site(*found, used.unwrap_or(&of.name));
+            let instance = Instance::empty(nothing, found.scope, site.clone());
+            self.frames.push(Frame::new(Layer { instance: Rc::new(instance), rows: vec![] }, None, site));
+            let passed = self.layer_arguments(defined.definition, Some(of));
+            self.frames.pop();
+            for (name, value) in passed {
+                given.entry(name).or_insert(value);
+            }
+        }
+        given
+    }
+
+    /// What a unit has that this version of the language does not know; its own invocation knew better.
+    pub(super) fn check_arrived(&mut self, defined: &Defined<'a>, used: &Ident) -> Option<()> {
+        let Scope::Unit(unit) = defined.at.scope else { return Some(()) };
+        let Some(mistake) = self.items.mistakes(unit).first().cloned() else { return Some(()) };
+        if let Some(site) = self.site_of(defined, Some(used)) {
+            self.errors.push(site.at(mistake.span), mistake.message);
+        }
+        None
     }
 
     fn add_member(&mut self, name: &'a str, member: Member<'a>) {
@@ -160,7 +219,7 @@ impl<'a> Resolver<'a, '_> {
         &mut self,
         definition: &'a Definition,
         arguments: Option<&'a LayerUse>,
-    ) -> BTreeMap<&'a str, (Value<'a>, Given)> {
+    ) -> GivenValues<'a> {
         let mut given = BTreeMap::new();
         let mut positions = definition.dimensions.list.iter();
         for argument in arguments.iter().flat_map(|layer| &layer.arguments) {
@@ -174,7 +233,7 @@ impl<'a> Resolver<'a, '_> {
             };
             let is_literal = matches!(argument.value.kind, ExprKind::Int(_));
             let text = describe::short(&argument.value).filter(|_| !is_literal);
-            let about = Given { text, span: argument.value.span };
+            let about = Given { text, at: self.place(argument.value.span) };
             if let Some(dimension) = dimension {
                 given.insert(dimension.name.name.as_str(), (value, about));
             }
@@ -182,14 +241,26 @@ impl<'a> Resolver<'a, '_> {
         given
     }
 
-    fn dimension(&mut self, dimension: &'a Dimension, given: Option<Value<'a>>, top: bool) -> Member<'a> {
-        if let Some(value) = given {
-            return if value.is_poison() { Member::Poison } else { Member::Constant(value) };
+    fn dimension(&mut self, dimension: &'a Dimension, given: Option<(Value<'a>, Given)>, top: bool) -> Member<'a> {
+        if let Some((value, given)) = given {
+            let fits = match (&dimension.kind, &value) {
+                (_, Value::Poison) => None,
+                (DimensionKind::Runtime(bounds), Value::Size(dim)) => {
+                    self.check_dimension(&dimension.name.name, bounds, dim, given.at)
+                }
+                (DimensionKind::Runtime(_), _) => {
+                    let (name, found) = (self.frame().layer.instance.name.clone(), self.show(&value));
+                    self.errors.push(given.at, diag::dimension_kind(&dimension.name.name, &name, "a size", &found));
+                    None
+                }
+                _ => Some(()),
+            };
+            return if fits.is_none() { Member::Poison } else { Member::Constant(value) };
         }
         match &dimension.kind {
             DimensionKind::Default(default) => {
                 // An argument that a default cannot use has no use as a size either, and that is reported.
-                let value = match self.frame().layer.instance.builtin {
+                let value = match self.frame().layer.instance.is_builtin() {
                     true => self.silently(|resolver| resolver.constant(default)),
                     false => self.constant(default),
                 };
@@ -284,7 +355,12 @@ impl<'a> Resolver<'a, '_> {
 
     fn sub_layer(&mut self, layer: &'a SubLayer, attributes: &'a Attributes, place: &Place) -> Option<Member<'a>> {
         let items = self.items;
-        let found = items.meant(&layer.layer.name.name);
+        let scope = self.frame().layer.instance.scope;
+        let name = &layer.layer.name;
+        let found = items.meant(scope, &name.name);
+        if found.is_none() && matches!((scope, items.find(scope, &name.name)), (Scope::Unit(_), Named::Unknown)) {
+            self.report(name.span, diag::newer_layer(&name.name));
+        }
         if let Some(on) = layer.layer.arguments.iter().find_map(|argument| self.late_names(&argument.value)) {
             return Some(Member::Unbound(on));
         }
@@ -306,7 +382,8 @@ impl<'a> Resolver<'a, '_> {
                 },
             },
         };
-        let (item, builtin) = found?;
+        let defined = items.define(found?)?;
+        self.check_arrived(&defined, name)?;
         let segment = attributes.name.as_ref().map_or(layer.name.name.as_str(), |text| text.value.as_str());
         let mut prefix = join(&place.prefix, segment);
         if count.is_some() {
@@ -319,7 +396,7 @@ impl<'a> Resolver<'a, '_> {
             counts: place.counts.iter().copied().chain(count).collect(),
             frozen: place.frozen || attributes.frozen.is_some(),
         };
-        let instance = self.instantiate(item, builtin, Some(&layer.layer), inside)?;
+        let instance = self.instantiate(&defined, Some(&layer.layer), inside)?;
         Some(match count {
             None => Member::Layer(instance),
             Some(count) => Member::Layers(instance, count),

@@ -35,11 +35,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use meganeura_shaders::dim::{Dim, Symbols};
 use meganeura_shaders::schedule::Model;
 use proc_macro2::{Span, TokenStream};
+use std::rc::Rc;
 
-pub use declare::declare;
+pub use declare::{check, declare};
 pub use items::Items;
 
-use crate::errors::Errors;
+use crate::errors::{At, Errors, Inside};
 use crate::ir::{Graph, Origin, SpanId, Type, ValueId};
 use crate::syntax::{Element, Expr, Function, Item, TypeKind};
 use value::{Layer, LoopId, Value};
@@ -52,7 +53,7 @@ pub struct Resolved {
     /// Its entries, in order of declaration.
     pub entries: Vec<Entry>,
     /// The places that origins of nodes refer to.
-    pub spans: Vec<Span>,
+    pub spans: Vec<At>,
 }
 
 /// One `pub fn` of a model.
@@ -61,7 +62,7 @@ pub struct Entry {
     /// Its name.
     pub name: String,
     /// Where its name stands.
-    pub span: Span,
+    pub at: At,
     /// Its doc attributes as written.
     pub docs: TokenStream,
     /// The forward computation; its outputs are the results.
@@ -100,14 +101,14 @@ pub(super) struct Resolver<'a, 'e> {
     errors: &'e mut Errors,
     graph: Graph,
     /// Where nodes come from, by `SpanId`; those of earlier entries stay.
-    spans: Vec<Span>,
+    spans: Vec<At>,
     /// Runtime dimensions that this walk knows.
     dimensions: BTreeMap<String, Dim>,
     tensors: Vec<tensors::Tensor>,
     /// Tensors whose names differ in numbers alone.
     alike: BTreeMap<String, Vec<usize>>,
-    /// Names of items that are being instantiated.
-    instantiating: Vec<&'a str>,
+    /// Items that are being instantiated.
+    instantiating: Vec<&'a Item>,
     frames: Vec<Frame<'a>>,
     /// Loops that are open, outermost first.
     loops: Vec<LoopId>,
@@ -139,13 +140,30 @@ struct Frame<'a> {
     sizes: BTreeMap<&'a str, Dim>,
     /// What `..` stands for.
     leading: Option<Vec<Dim>>,
-    /// The call, where the body is not the user's text.
-    site: Option<Span>,
+    site: Option<Site>,
     statement: u32,
 }
 
+/// Where mistakes are shown that stand in no text of this invocation.
+#[derive(Clone, Debug)]
+enum Site {
+    /// All at the use: the body is built in.
+    Whole(At),
+    /// At the member that reaches the layer, with the place in the layer.
+    Imported { member: Span, layer: Rc<str> },
+}
+
+impl Site {
+    fn at(&self, span: Span) -> At {
+        match self {
+            Site::Whole(at) => at.clone(),
+            Site::Imported { member, layer } => At { span: *member, inside: Some(Inside { layer: layer.clone(), span }) },
+        }
+    }
+}
+
 impl<'a> Frame<'a> {
-    fn new(layer: Layer<'a>, function: Option<&'a Function>, site: Option<Span>) -> Frame<'a> {
+    fn new(layer: Layer<'a>, function: Option<&'a Function>, site: Option<Site>) -> Frame<'a> {
         let parameters = function.iter().flat_map(|function| &function.parameters);
         let scalars = parameters.filter(|parameter| matches!(parameter.ty.kind, TypeKind::Scalar(Element::U32)));
         Frame {
@@ -177,13 +195,18 @@ enum LocalKind {
     Mutable,
 }
 
+/// Whether a layer of that name is built in.
+pub fn is_builtin(name: &str) -> bool {
+    builtin_layers::is_one(name)
+}
+
 /// The graphs of a model; none where it has a mistake.
 pub fn resolve_model(item: &Item, items: &Items<'_>, errors: &mut Errors) -> Option<Resolved> {
     entry::resolve(item, items, errors)
 }
 
 impl<'a, 'e> Resolver<'a, 'e> {
-    fn new(items: &'a Items<'a>, errors: &'e mut Errors, symbols: Symbols, spans: Vec<Span>) -> Self {
+    fn new(items: &'a Items<'a>, errors: &'e mut Errors, symbols: Symbols, spans: Vec<At>) -> Self {
         Resolver {
             items,
             errors,
@@ -219,18 +242,21 @@ impl<'a, 'e> Resolver<'a, 'e> {
 
     /// A mistake of the user, at the user's text.
     fn report(&mut self, span: Span, message: impl Into<String>) {
-        let span = self.place(span);
-        self.errors.push(span, message);
+        let at = self.place(span);
+        self.errors.push(at, message);
     }
 
     /// The place in the user's text that a place in the current body serves.
-    fn place(&self, span: Span) -> Span {
-        self.frames.last().and_then(|frame| frame.site).unwrap_or(span)
+    fn place(&self, span: Span) -> At {
+        match self.frames.last().and_then(|frame| frame.site.as_ref()) {
+            Some(site) => site.at(span),
+            None => span.into(),
+        }
     }
 
     /// New nodes come from here.
     fn at(&mut self, span: Span) {
-        let user = self.frames.iter().rev().find(|frame| frame.site.is_none());
+        let user = self.frames.iter().rev().find(|frame| !matches!(frame.site, Some(Site::Whole(_))));
         let statement = user.map_or(0, |frame| frame.statement);
         let path = self.frame().layer.instance.member_path.clone();
         let place = self.place(span);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::items::Items;
+use super::items::{Items, Scope};
 use super::mentions::{find_members, parts};
 use super::{arguments, functions, initialisers};
 use crate::diag::resolve as diag;
@@ -15,6 +15,7 @@ use crate::syntax::{
 /// The walk over one item.
 pub(super) struct Names<'a, 'e> {
     pub(super) items: &'a Items<'a>,
+    pub(super) scope: Scope<'a>,
     pub(super) errors: &'e mut Errors,
     pub(super) definition: &'a Definition,
     pub(super) kind: ItemKind,
@@ -321,7 +322,7 @@ impl<'a> Names<'a, '_> {
         } else if let Some((_, parameters)) = initialisers::CALLED.iter().find(|(known, _)| *known == name.name) {
             let bound = arguments::bind(&name.name, name.span, parameters, parameters.len(), arguments);
             bound.err().into_iter().flatten().for_each(|error| self.errors.add(error));
-        } else if self.items.find(&name.name).is_some() {
+        } else if self.items.is_item(self.scope, &name.name) {
             self.errors.push(name.span, diag::layer_as_function(&name.name));
         } else if let Some(message) = diag::function_habit(&name.name) {
             self.errors.push(name.span, message);
@@ -339,10 +340,10 @@ impl<'a> Names<'a, '_> {
             MemberKind::Function(function) => function,
             MemberKind::Layer(layer) if layer.count.is_none() => {
                 let items = self.items;
-                let Some((item, _)) = items.find(&layer.layer.name.name) else { return };
-                let Some(definition) = Items::definition(item) else { return };
+                let found = items.find(self.scope, &layer.layer.name.name).found();
+                let Some(defined) = found.and_then(|found| items.define(found)) else { return };
                 let mut forward = vec![];
-                find_members(&definition.members, "forward", &mut forward);
+                find_members(&defined.definition.members, "forward", &mut forward);
                 match forward.first().map(|member| &member.kind) {
                     Some(MemberKind::Function(function)) => function,
                     _ => return,

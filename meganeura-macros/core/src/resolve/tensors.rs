@@ -52,7 +52,7 @@ impl<'a> Resolver<'a, '_> {
         let name = join(&place.prefix, segment);
         let trained = !place.frozen && attributes.frozen.is_none();
         let tensor = schedule::Tensor { name, shape, loops: place.counts.len(), trained, init };
-        let span = self.place(member.name.span);
+        let span = self.place(member.name.span).span;
         // Names can only be equal where they are with `{}` for each number.
         let form: Vec<&str> = tensor.name.split('.').map(|part| if is_index(part) { "{}" } else { part }).collect();
         let alike = self.alike.entry(form.join(".")).or_default();
@@ -103,14 +103,14 @@ impl<'a> Resolver<'a, '_> {
     pub(super) fn report_given(&mut self, expr: &Expr, expected: &str, found: &str, message: String) {
         let instance = &self.frame().layer.instance;
         let given = match &expr.kind {
-            ExprKind::Name(name) => instance.given.get(name.name.as_str()).map(|given| (&name.name, given.span)),
+            ExprKind::Name(name) => instance.given.get(name.name.as_str()).map(|given| (&name.name, given.at.clone())),
             _ => None,
         };
         match given {
             // The place is in the user's text already.
-            Some((name, span)) => {
+            Some((name, at)) => {
                 let message = diag::dimension_kind(name, &instance.name, expected, found);
-                self.errors.push(span, message);
+                self.errors.push(at, message);
             }
             None => self.report(expr.span, message),
         }
@@ -118,7 +118,7 @@ impl<'a> Resolver<'a, '_> {
 
     fn initialiser(&mut self, expr: &'a Expr) -> Option<Init> {
         // What a built-in layer computes from its sizes fails only where they do.
-        let computed = self.frame().layer.instance.builtin && !matches!(expr.kind, ExprKind::Name(_));
+        let computed = self.frame().layer.instance.is_builtin() && !matches!(expr.kind, ExprKind::Name(_));
         let value = match computed {
             true => self.silently(|resolver| resolver.expression(expr)),
             false => self.expression(expr),

@@ -8,12 +8,13 @@ use proc_macro2::Span;
 use super::describe::Source;
 use super::instance::Member;
 use super::value::Value;
-use super::{Resolver, describe, mentions, with_value};
+use super::{Resolver, Site, describe, mentions, with_value};
 use crate::diag::resolve as diag;
 use crate::diag::resolve::Subject;
+use crate::errors::At;
 use crate::ir;
 use crate::ops::{Broadcast, Op};
-use crate::syntax::{Bounds, Element, Expr, ExprKind, Function, Parameter, TensorType, Type, TypeKind};
+use crate::syntax::{Bounds, Dimension, DimensionKind, Element, Expr, ExprKind, Function, Parameter, TensorType, Type, TypeKind};
 
 /// An argument with its text.
 pub(super) type Passed<'a> = Option<(Value<'a>, Source<'a>)>;
@@ -33,7 +34,7 @@ struct Axis<'a> {
 struct About<'a> {
     subject: Subject,
     name: String,
-    span: Span,
+    at: At,
     ty: &'a Type,
     value: Value<'a>,
 }
@@ -46,7 +47,7 @@ impl<'a> Resolver<'a, '_> {
         callee: &str,
         input: bool,
         values: Vec<Passed<'a>>,
-        caller: Option<Span>,
+        caller: Option<&Site>,
     ) -> Vec<Value<'a>> {
         let (mut abouts, mut axes, mut converted) = (vec![], vec![], vec![]);
         for (parameter, passed) in function.parameters.iter().zip(values) {
@@ -60,14 +61,14 @@ impl<'a> Resolver<'a, '_> {
             } else {
                 Subject::Parameter { function: callee.into(), parameter: name.clone() }
             };
-            let span = caller.unwrap_or_else(|| source.span());
+            let at = caller.map_or_else(|| source.span().into(), |site| site.at(source.span()));
             let (name, value_of) = (source.text(&name), value.clone());
-            abouts.push(About { subject, name, span, ty: &parameter.ty, value: value_of });
+            abouts.push(About { subject, name, at: at.clone(), ty: &parameter.ty, value: value_of });
             let value = self.compare(&parameter.ty, value, &abouts, &mut axes);
             if let (Some(bounds), Value::Size(dim)) = (&parameter.bounds, &value) {
                 self.check_range(bounds, dim, &abouts);
             }
-            let value = self.bind_scalar(function, parameter, value, span);
+            let value = self.bind_scalar(function, parameter, value, at);
             converted.push(value);
         }
         let failed = self.compare_axes(axes, &abouts);
@@ -87,7 +88,7 @@ impl<'a> Resolver<'a, '_> {
         function: &'a Function,
         parameter: &'a Parameter,
         value: Value<'a>,
-        span: Span,
+        at: At,
     ) -> Value<'a> {
         let name = parameter.name.name.as_str();
         match (&parameter.ty.kind, &value) {
@@ -99,7 +100,7 @@ impl<'a> Resolver<'a, '_> {
                 let types = function.parameters.iter().map(|parameter| &parameter.ty).chain(&function.result);
                 types.for_each(|ty| mentions::mentioned_in_type(ty, &mut sizes));
                 if sizes.contains(&name) {
-                    self.errors.push(span, diag::size_of_values(&function.name.name, name));
+                    self.errors.push(at, diag::size_of_values(&function.name.name, name));
                     return Value::Poison;
                 }
             }
@@ -122,7 +123,7 @@ impl<'a> Resolver<'a, '_> {
         let subject = Subject::Result { function: function.name.name.clone() };
         let name = function.body.tail.as_ref().and_then(|tail| describe::short(&tail.value));
         let name = name.unwrap_or_else(|| "result".into());
-        let abouts = vec![About { subject, name, span: self.place(span), ty, value: value.clone() }];
+        let abouts = vec![About { subject, name, at: self.place(span), ty, value: value.clone() }];
         let mut axes = vec![];
         let value = self.compare(ty, value, &abouts, &mut axes);
         if self.compare_axes(axes, &abouts).is_empty() { value } else { Value::Poison }
@@ -163,7 +164,7 @@ impl<'a> Resolver<'a, '_> {
             Value::Tensor(_) => with_value(message, &about.name, &found),
             _ => message,
         };
-        self.errors.push(about.span, message);
+        self.errors.push(about.at.clone(), message);
         Value::Poison
     }
 
@@ -186,7 +187,7 @@ impl<'a> Resolver<'a, '_> {
                     let Some(about) = abouts.last() else { return Value::Poison };
                     let [known, lead] = [&known[..], lead].map(|shape| self.graph.symbols.show_shape(shape));
                     let message = diag::leading_mismatch(&about.subject, &known, &lead);
-                    self.errors.push(about.span, with_value(message, &about.name, &shown));
+                    self.errors.push(about.at.clone(), with_value(message, &about.name, &shown));
                     return Value::Poison;
                 }
             }
@@ -207,7 +208,7 @@ impl<'a> Resolver<'a, '_> {
                     (Some(constant), _) => Value::Float(constant as f64),
                     (None, Some(about)) => {
                         let size = self.show_size(dim);
-                        self.errors.push(about.span, diag::size_in_place_of_value(&size, "f32"));
+                        self.errors.push(about.at.clone(), diag::size_in_place_of_value(&size, "f32"));
                         Value::Poison
                     }
                     (None, None) => Value::Poison,
@@ -231,6 +232,11 @@ impl<'a> Resolver<'a, '_> {
                 && self.is_bound_by_call(&name.name)
             {
                 self.frame_mut().sizes.insert(&name.name, axis.found.clone());
+                let list = &self.frame().layer.instance.definition.dimensions.list;
+                let dimension = list.iter().find(|dimension| dimension.name.name == name.name);
+                if let Some(Dimension { kind: DimensionKind::Runtime(bounds), .. }) = dimension {
+                    self.check_dimension(&name.name, bounds, &axis.found, abouts[axis.about].at.clone());
+                }
             }
         }
         let mut failed: Vec<usize> = vec![];
@@ -261,7 +267,7 @@ impl<'a> Resolver<'a, '_> {
             let found = self.show_size(&axis.found);
             let message = diag::axis_mismatch(&about.subject, &position, &expected, origin.as_deref(), &found);
             let message = with_value(message, &about.name, &axis.shown);
-            self.errors.push(about.span, message);
+            self.errors.push(about.at.clone(), message);
             failed.push(axis.about);
         }
         failed
@@ -283,7 +289,7 @@ impl<'a> Resolver<'a, '_> {
                 Some(given) => given.text.clone(),
                 None => Some(name.name.clone()),
             },
-            _ if instance.builtin => None,
+            _ if instance.is_builtin() => None,
             _ => describe::short(declared),
         }
     }
@@ -295,8 +301,21 @@ impl<'a> Resolver<'a, '_> {
             && let Some(about) = abouts.last()
         {
             let found = self.show_size(dim);
-            self.errors.push(about.span, diag::outside_range(&about.subject, low, high, &found));
+            self.errors.push(about.at.clone(), diag::outside_range(&about.subject, low, high, &found));
         }
+    }
+
+    /// A runtime dimension of a model that is a member, bound or passed.
+    pub(super) fn check_dimension(&mut self, name: &str, bounds: &'a Bounds, dim: &Dim, at: At) -> Option<()> {
+        let (low, high) = self.range(bounds)?;
+        let (least, most) = self.graph.symbols.bounds(dim);
+        if most >= low && least <= high {
+            return Some(());
+        }
+        let layer = self.frame().layer.instance.name.clone();
+        let found = self.show_size(dim);
+        self.errors.push(at, diag::dimension_kind(name, &layer, &format!("in {low}..={high}"), &found));
+        None
     }
 
     /// The least and the greatest value.

@@ -20,10 +20,11 @@ impl Parser<'_> {
             if self.take(";").is_some() {
                 continue;
             }
-            let errors = self.errors.count();
+            let (errors, head) = (self.errors.count(), self.at);
             let written = self.written_attributes();
             let visibility = self.visibility();
             let start = self.at;
+            let head = self.trees[head..start].iter().cloned().collect();
             if self.is_word("use") {
                 let read = self.use_item(written, &visibility, &mut source.imports);
                 source.complete &= read.is_ok() && self.errors.count() == errors;
@@ -40,7 +41,7 @@ impl Parser<'_> {
                     continue;
                 }
             };
-            match self.item(kind, written, visibility, errors) {
+            match self.item(kind, head, written, visibility, errors) {
                 Ok(item) => source.items.push(item),
                 Err(error) => {
                     source.complete = false;
@@ -91,7 +92,14 @@ impl Parser<'_> {
         }
     }
 
-    fn item(&mut self, kind: ItemKind, written: Vec<Written>, visibility: Visibility, errors: usize) -> Parsed<Item> {
+    fn item(
+        &mut self,
+        kind: ItemKind,
+        head: TokenStream,
+        written: Vec<Written>,
+        visibility: Visibility,
+        errors: usize,
+    ) -> Parsed<Item> {
         let start = self.at;
         self.at += 1;
         let name = self.name(if kind == ItemKind::Layer { "the name of a layer" } else { "the name of a model" })?;
@@ -106,7 +114,7 @@ impl Parser<'_> {
         }
         let text = trees.iter().cloned().collect();
         let broken = self.errors.count() > errors;
-        Ok(Item { attributes, visibility, kind, name, text, body, broken })
+        Ok(Item { attributes, visibility, kind, name, head, text, body, broken })
     }
 
     /// `= SmolLm2<dim = 960>;`
@@ -218,6 +226,19 @@ impl Parser<'_> {
                 }
             }
         }
+    }
+}
+
+/// The names of layers and models that an item mentions, in order.
+pub fn layer_names(item: &Item) -> Vec<&Ident> {
+    match &item.body {
+        ItemBody::Definition(definition) => {
+            let mut names = vec![];
+            members::layer_uses(&definition.members, &mut names);
+            names.into_iter().map(|layer| &layer.name).collect()
+        }
+        ItemBody::Instance(of) => vec![&of.name],
+        ItemBody::Poison => vec![],
     }
 }
 

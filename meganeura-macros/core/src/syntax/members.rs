@@ -4,7 +4,7 @@
 //! recognises by a separator outside `<` and `>` or by how members begin.
 
 use super::ast::{
-    Attributes, Constant, Definition, Element, Function, Member, MemberIf, MemberKind, SubLayer, TensorMember,
+    Attributes, Constant, Definition, Element, Function, LayerUse, Member, MemberIf, MemberKind, SubLayer, TensorMember,
     TensorRole, TypeKind, Visibility,
 };
 use super::attributes::{Place, Written};
@@ -321,6 +321,20 @@ fn find_functions<'a>(members: &'a [Member], found: &mut Vec<(&'a Attributes, &'
             MemberKind::If(choice) => {
                 choice.branches.iter().for_each(|(_, members)| find_functions(members, found));
                 choice.otherwise.iter().for_each(|members| find_functions(members, found));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The layers that members name, those in branches too.
+pub(super) fn layer_uses<'a>(members: &'a [Member], found: &mut Vec<&'a LayerUse>) {
+    for member in members {
+        match &member.kind {
+            MemberKind::Layer(layer) => found.push(&layer.layer),
+            MemberKind::If(choice) => {
+                choice.branches.iter().for_each(|(_, members)| layer_uses(members, found));
+                choice.otherwise.iter().for_each(|members| layer_uses(members, found));
             }
             _ => {}
         }

@@ -26,6 +26,7 @@ mod types;
 mod tests;
 
 pub use ast::*;
+pub use items::layer_names;
 pub use name::Ident;
 
 use crate::errors::Errors;

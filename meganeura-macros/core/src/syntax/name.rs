@@ -33,7 +33,7 @@ impl Ident {
         Self { name: name.into(), span, raw: false }
     }
 
-    pub(super) fn from_token(token: &proc_macro2::Ident) -> Self {
+    pub(crate) fn from_token(token: &proc_macro2::Ident) -> Self {
         let text = token.to_string();
         match text.strip_prefix("r#") {
             Some(name) => Self { name: name.into(), span: token.span(), raw: true },

@@ -3,6 +3,7 @@
 //! A gradient is right if it is the gradient of the unrolled graph and the slope of the loss, element by element.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod expander;
 mod random;
 mod unroll;
 
@@ -12,6 +13,7 @@ use meganeura_shaders::reference::Tensor;
 use meganeura_shaders::schedule::{Role, Schedule};
 
 pub use crate::interp::trace::next_random;
+pub use expander::Expander;
 pub use random::{random_graph, random_smooth_graph};
 pub use unroll::unroll;
 

@@ -65,7 +65,6 @@ fn the_decoder_lacks_what_is_not_available_and_nothing_else() {
         21:17: `rope` is not available yet
         22:17: `rope` is not available yet
         25:17: `attention` is not available yet
-        57:11: an instance of a model is not available yet
     "#]]
     .assert_eq(&mistakes(DECODER));
 }

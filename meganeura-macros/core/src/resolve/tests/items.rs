@@ -38,7 +38,7 @@ fn items_and_members_are_declared_once() {
         layer A { a: Linear<in_features = 1, out = 2>, }
             1:21: the argument `in_features` is called `in` here
         use crate::layers::Norm; layer A { n: Norm<4>, }
-            1:20: `use` inside `model!` is not available yet
+            no mistake
         model M { pub fn save(x: f32[4]) -> f32[4] { x } }
             1:18: `save` is a method that `M` has anyway: give the entry another name
         model M { pub fn schedule_x(x: f32[4]) -> f32[4] { x } fn load(x: f32[4]) -> f32[4] { x } }

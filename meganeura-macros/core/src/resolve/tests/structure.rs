@@ -173,7 +173,7 @@ fn nodes_know_their_member_statement_and_place() {
     let resolved = clean(text);
     let graph = &resolved.entries[0].graph;
     let show = |node: &crate::ir::Node| {
-        let start = node.origin.span.map(|span| resolved.spans[span.index()].start());
+        let start = node.origin.span.map(|span| resolved.spans[span.index()].span.start());
         let place = start.map_or(String::new(), |start| format!("{}:{}", start.line, start.column + 1));
         format!("{} in `{}` statement {} at {place}\n", node.op.name(), node.origin.path, node.origin.statement)
     };

@@ -39,6 +39,8 @@ pub struct Item {
     pub kind: ItemKind,
     /// Its name.
     pub name: Ident,
+    /// Attributes and visibility, as written.
+    pub head: TokenStream,
     /// From `layer` or `model` to the end: what travels to importers.
     pub text: TokenStream,
     /// What it consists of.
