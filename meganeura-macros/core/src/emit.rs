@@ -143,7 +143,10 @@ pub fn planned(facade: &TokenStream, item: &Item, definition: Option<&Definition
     let mut statics = Statics { private: &private, texts: vec![], count: 0, tokens: TokenStream::new() };
     let mut tables = String::new();
     let entries = compiled.entries.iter().map(|entry| {
-        let all = [(entry_name(&entry.name), "", Some(&entry.call)), (train_name(&entry.name), ", training", entry.train.as_ref())];
+        let all = [
+            (entry_name(&entry.name), "", Some(&entry.call)),
+            (train_name(&entry.name), ", training", entry.train.as_ref()),
+        ];
         let found = all.into_iter().filter_map(|(function, kind, scheduled)| {
             let scheduled = scheduled?;
             tables += &format!("\n\n`{}`{kind}:\n\n```text\n{}```", entry.name, scheduled.schedule);

@@ -21,8 +21,8 @@ use crate::lower::{lower, plain};
 use crate::normalise::normalise;
 use crate::prune::prune;
 use crate::resolve::{self, Items, Resolved};
-use crate::syntax::{self, Item, ItemKind, Source};
 use crate::sharing::{self, Arrived};
+use crate::syntax::{self, Item, ItemKind, Source};
 use crate::{diag, schedule};
 
 /// What `model!` becomes, and what was asked to be shown.
@@ -51,7 +51,9 @@ pub fn expand_item(tokens: TokenStream, wanted: &str) -> Expansion {
     let mut errors = Errors::new();
     let mut dumps = Dumps { wanted: wanted.split(',').map(str::trim).collect(), texts: vec![] };
     let Arrived { facade, source, mut imported } = sharing::arrive(tokens, &mut errors);
-    let Some(item) = source.items.first() else { return Expansion { tokens: errors.to_compile_errors(), dumps: vec![] } };
+    let Some(item) = source.items.first() else {
+        return Expansion { tokens: errors.to_compile_errors(), dumps: vec![] };
+    };
     let mut items = Items::arrived(&source, &imported);
     let sound = resolve::check(&source, &mut items, &mut errors);
     let model = compile(item, &items, &mut errors, &mut dumps).map(|compiled| {
@@ -75,7 +77,9 @@ fn types(facade: &TokenStream, source: &Source) -> TokenStream {
     let items = Items::new(source);
     let models = source.items.iter().filter(|item| item.kind == ItemKind::Model);
     let models = models.filter(|item| items.own_item(&item.name.name).is_some_and(|first| std::ptr::eq(first, *item)));
-    models.map(|item| emit::declared(facade, item, items.definition_of(item).map(|(definition, _)| definition))).collect()
+    models
+        .map(|item| emit::declared(facade, item, items.definition_of(item).map(|(definition, _)| definition)))
+        .collect()
 }
 
 /// One model: resolve, differentiate, and every entry to its schedule; nothing if it has mistakes.

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 
+use super::items::{Named, Scope};
 use super::mentions::member_names;
 use super::names::Names;
-use super::items::{Named, Scope};
 use super::{Items, arguments, builtin_layers};
 use crate::diag::resolve as diag;
 use crate::errors::{Error, Errors};
@@ -227,7 +227,9 @@ impl<'a> Declare<'a, '_> {
                 return;
             }
         };
-        let Some(defined) = items.define(found).filter(|defined| defined.definition.dimensions.complete) else { return };
+        let Some(defined) = items.define(found).filter(|defined| defined.definition.dimensions.complete) else {
+            return;
+        };
         let list = &defined.definition.dimensions.list;
         let names: Vec<&str> = list.iter().map(|dimension| dimension.name.name.as_str()).collect();
         let needed = |k: usize| matches!(list[k].kind, DimensionKind::Required);

@@ -215,11 +215,7 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// The arguments between `<` and `>`, evaluated where they stand. Wrong ones were reported from the text.
-    fn layer_arguments(
-        &mut self,
-        definition: &'a Definition,
-        arguments: Option<&'a LayerUse>,
-    ) -> GivenValues<'a> {
+    fn layer_arguments(&mut self, definition: &'a Definition, arguments: Option<&'a LayerUse>) -> GivenValues<'a> {
         let mut given = BTreeMap::new();
         let mut positions = definition.dimensions.list.iter();
         for argument in arguments.iter().flat_map(|layer| &layer.arguments) {

@@ -157,7 +157,9 @@ impl Site {
     fn at(&self, span: Span) -> At {
         match self {
             Site::Whole(at) => at.clone(),
-            Site::Imported { member, layer } => At { span: *member, inside: Some(Inside { layer: layer.clone(), span }) },
+            Site::Imported { member, layer } => {
+                At { span: *member, inside: Some(Inside { layer: layer.clone(), span }) }
+            }
         }
     }
 }

@@ -14,7 +14,9 @@ use crate::diag::resolve::Subject;
 use crate::errors::At;
 use crate::ir;
 use crate::ops::{Broadcast, Op};
-use crate::syntax::{Bounds, Dimension, DimensionKind, Element, Expr, ExprKind, Function, Parameter, TensorType, Type, TypeKind};
+use crate::syntax::{
+    Bounds, Dimension, DimensionKind, Element, Expr, ExprKind, Function, Parameter, TensorType, Type, TypeKind,
+};
 
 /// An argument with its text.
 pub(super) type Passed<'a> = Option<(Value<'a>, Source<'a>)>;
@@ -83,13 +85,7 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// A `u32` scalar stands in the function's types as well.
-    fn bind_scalar(
-        &mut self,
-        function: &'a Function,
-        parameter: &'a Parameter,
-        value: Value<'a>,
-        at: At,
-    ) -> Value<'a> {
+    fn bind_scalar(&mut self, function: &'a Function, parameter: &'a Parameter, value: Value<'a>, at: At) -> Value<'a> {
         let name = parameter.name.name.as_str();
         match (&parameter.ty.kind, &value) {
             (TypeKind::Scalar(Element::U32), Value::Size(dim)) => {

@@ -4,8 +4,8 @@
 //! recognises by a separator outside `<` and `>` or by how members begin.
 
 use super::ast::{
-    Attributes, Constant, Definition, Element, Function, LayerUse, Member, MemberIf, MemberKind, SubLayer, TensorMember,
-    TensorRole, TypeKind, Visibility,
+    Attributes, Constant, Definition, Element, Function, LayerUse, Member, MemberIf, MemberKind, SubLayer,
+    TensorMember, TensorRole, TypeKind, Visibility,
 };
 use super::attributes::{Place, Written};
 use super::name::Ident;

@@ -36,6 +36,11 @@ impl Expander {
         expander
     }
 
+    /// Adds what another version of the compiler may have made.
+    pub fn provide(&mut self, path: &str, payload: &str) {
+        self.macros.insert(path.into(), payload.parse().unwrap_or_default());
+    }
+
     /// Adds an invocation, and follows all chains as far as they go.
     pub fn module(&mut self, module: &str, text: &str) {
         let tokens = expand(text.parse().unwrap_or_default());
@@ -96,12 +101,15 @@ impl Expander {
         while at < trees.len() {
             match (&trees[at], trees.get(at + 1)) {
                 (TokenTree::Ident(word), Some(TokenTree::Punct(_))) if word == "macro_rules" => {
-                    if let (Some(TokenTree::Ident(_)), Some(TokenTree::Group(rules))) = (trees.get(at + 2), trees.get(at + 3))
+                    if let (Some(TokenTree::Ident(_)), Some(TokenTree::Group(rules))) =
+                        (trees.get(at + 2), trees.get(at + 3))
                     {
                         let name = used_as(&trees[at + 4..]);
                         self.macros.insert(format!("{module}::{name}"), payload(rules));
                         // Their names depend on how often text was parsed before.
-                        let used = trees[at..].iter().position(|tree| matches!(tree, TokenTree::Punct(p) if p.as_char() == ';'));
+                        let used = trees[at..]
+                            .iter()
+                            .position(|tree| matches!(tree, TokenTree::Punct(p) if p.as_char() == ';'));
                         at += used.map_or(4, |end| end + 1);
                         (path, start) = (String::new(), at);
                         continue;

@@ -1,0 +1,8 @@
+//! A layer called as a macro.
+mod layers {
+    meganeura::model! { pub layer SwiGlu<dim> { a: Linear<dim, dim> } }
+}
+
+layers::SwiGlu! {}
+
+fn main() {}
