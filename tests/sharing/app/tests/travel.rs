@@ -147,7 +147,7 @@ fn instances_of_imported_models_have_their_methods_and_sizes() {
     assert_eq!(Ensemble::PARAMETER_COUNT, 4 * 4);
     assert!(Small::schedule_predict().unwrap().to_string().contains("[batch, 1]"));
     assert!(Fixed::schedule_predict().unwrap().to_string().contains("[7, 2]"));
-    assert!(Ensemble::schedule_run().unwrap().to_string().contains("parts"));
+    assert!(Ensemble::schedule_run().unwrap().to_string().contains("repeat 3"));
     let _ = instances::train;
 }
 
