@@ -42,7 +42,7 @@ pub fn expand(tokens: TokenStream) -> TokenStream {
     let chains = sharing::chains(&facade, &source);
     let unused = if errors.is_empty() { sharing::unused_imports(&source) } else { TokenStream::new() };
     let errors = errors.to_compile_errors();
-    quote!(#types #chains #unused #errors)
+    quote!(#errors #types #chains #unused)
 }
 
 /// The second call, one for each item: expands what its chain has gathered. `wanted` lists the stages to show: graph,
@@ -62,7 +62,7 @@ pub fn expand_item(tokens: TokenStream, wanted: &str) -> Expansion {
     });
     let carrier = sharing::units(&source.items, &sound, &mut imported).map(|id| sharing::carrier(item, &id, &imported));
     let errors = errors.to_compile_errors();
-    Expansion { tokens: quote!(#model #carrier #errors), dumps: dumps.texts }
+    Expansion { tokens: quote!(#errors #model #carrier), dumps: dumps.texts }
 }
 
 /// Parses one invocation and reports what its text shows: form, names, arity, cycles.
