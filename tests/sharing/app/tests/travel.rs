@@ -33,8 +33,7 @@ fn swiglu(dim: usize, ffn: usize) -> Vec<String> {
 
 fn attention(dim: usize, heads: usize) -> Vec<String> {
     let head = dim / heads;
-    let mut helper: Vec<String> =
-        vec![format!("q.weight[{heads}, {head}, {dim}]"), format!("q.bias[{heads}, {head}]")];
+    let mut helper: Vec<String> = vec![format!("q.weight[{heads}, {head}, {dim}]"), format!("q.bias[{heads}, {head}]")];
     helper.push(format!("norm.inner.weight[{heads}, {head}]"));
     all(&[under("helpers.{}", &helper), under("out", &linear(head, dim))])
 }
