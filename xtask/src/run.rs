@@ -8,6 +8,7 @@ type Task = (&'static [&'static str], &'static [(&'static str, &'static str)]);
 /// What CI runs, in this order.
 const CI: &[Task] = &[
     (&["fmt", "--all", "--check"], &[]),
+    (&["fmt", "--all", "--check", "--manifest-path", "tests/sharing/Cargo.toml"], &[]),
     (&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"], &[]),
     (&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "--deny warnings")]),
     (&["test"], &[]),
