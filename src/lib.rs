@@ -9,7 +9,7 @@
 
 pub use meganeura_runtime::{
     Adam, AdamW, Batch, DataLoader, Device, DeviceInfo, DeviceKind, Error, Gradients, IntoArgument, Loader, Loss,
-    Optimizer, Result, Schedule, Sgd, Tensor, Values, WeightProblem, WeightSource,
+    Optimizer, Result, Schedule, Sgd, Tensor, Trace, Values, WeightProblem, WeightSource,
 };
 
 /// Layers and models in meganeura's language; item position, braces.

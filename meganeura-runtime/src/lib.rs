@@ -34,6 +34,7 @@ pub use device::{Device, DeviceInfo, DeviceKind};
 pub use error::{Error, WeightProblem};
 pub use optimizer::{Adam, AdamW, Optimizer, Sgd};
 pub use schedule::Schedule;
+pub use session::Trace;
 pub use tensor::{Element, Tensor, Values};
 pub use trainer::{Gradients, Loss};
 pub use weights::{Loader, WeightSource};

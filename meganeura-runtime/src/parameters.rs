@@ -71,10 +71,11 @@ impl Parameters {
         }
     }
 
-    /// The stretches of the tensors that both have, as long as they lie one behind the other in both.
-    pub(crate) fn runs(&self, other: &Parameters) -> Vec<Run> {
+    /// The stretches of the wanted tensors that both have, as long as they lie one behind the other in both.
+    pub(crate) fn runs(&self, other: &Parameters, wanted: &[bool]) -> Vec<Run> {
         let mut runs: Vec<Run> = vec![];
-        for ((own, other), stride) in self.places.iter().zip(&other.places).zip(&self.strides) {
+        let places = self.places.iter().zip(&other.places).zip(&self.strides).zip(wanted);
+        for ((own, other), stride) in places.filter(|(_, wanted)| **wanted).map(|(place, _)| place) {
             let (Some(own), Some(other)) = (own, other) else { continue };
             for row in 0u64.. {
                 let (Some(a), Some(b)) = (own.at(row * stride), other.at(row * stride)) else { break };

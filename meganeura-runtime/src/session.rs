@@ -112,6 +112,32 @@ impl AnyTensor {
     }
 }
 
+/// Values inside of a call, by the dotted path of the layer that taps them. One that a loop makes has an axis for it.
+#[derive(Clone)]
+pub struct Trace {
+    values: Vec<(String, AnyTensor)>,
+}
+
+impl Trace {
+    /// The paths, in order.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.values.iter().map(|(path, _)| path.as_str())
+    }
+
+    /// The value at a path. Fails with [`Error::Mismatch`] if there is none, or one of other elements.
+    pub fn get<T: Element>(&self, path: &str) -> Result<Tensor<T>> {
+        let fault = |expected: String, found: String| Error::Mismatch { name: path.into(), expected, found };
+        let Some((_, value)) = self.values.iter().find(|(known, _)| known == path) else {
+            let paths: Vec<&str> = self.paths().collect();
+            return Err(fault(format!("one of {}", paths.join(", ")), "none of that path".into()));
+        };
+        if value.dtype.to_string() != T::NAME {
+            return Err(fault(format!("elements of {}", T::NAME), value.dtype.to_string()));
+        }
+        value.clone().into_tensor()
+    }
+}
+
 /// One tensor: of an array of layers, the one of this row.
 struct Row {
     tensor: usize,
@@ -125,6 +151,8 @@ pub struct Session {
     device: Device,
     model: Arc<ModelData>,
     parameters: Parameters,
+    /// What no file holds; none before the first call, and after a reset.
+    states: Option<Parameters>,
     programs: BTreeMap<&'static str, Program>,
     pool: Pool,
     /// One arena serves all entries, since calls run one after the other.
@@ -166,7 +194,7 @@ impl Session {
         let (programs, pool) = Default::default();
         let (device, model, parameters) = (self.device.clone(), self.model.clone(), self.parameters.clone());
         let arena = Arena::new(&device);
-        Session { device, model, parameters, programs, pool, arena, seed: self.seed, calls: 0 }
+        Session { device, model, parameters, states: None, programs, pool, arena, seed: self.seed, calls: 0 }
     }
 
     fn initialise(&self, row: &Row, seed: u64) -> Result<()> {
@@ -179,12 +207,14 @@ impl Session {
         let read = postcard::from_bytes(model.bytes);
         let fault = |error| Error::Kernel { kernel: "model".into(), problem: format!("cannot be read: {error}") };
         let model: Arc<ModelData> = Arc::new(read.map_err(fault)?);
-        let parameters = Parameters::new(device, Kind::Parameters, &model.tensors, &vec![true; model.tensors.len()])?;
+        let saved: Vec<bool> = model.tensors.iter().map(|tensor| tensor.saved).collect();
+        let parameters = Parameters::new(device, Kind::Parameters, &model.tensors, &saved)?;
         let (programs, pool) = Default::default();
         Ok(Session {
             device: device.clone(),
             model,
             parameters,
+            states: None,
             programs,
             pool,
             arena: Arena::new(device),
@@ -198,9 +228,14 @@ impl Session {
         self.parameters.write(&self.device, tensor, row, values)
     }
 
-    /// Every tensor, arrays written out.
+    /// Sets all states to zero, and the number of calls too.
+    pub fn reset(&mut self) {
+        (self.states, self.calls) = (None, 0);
+    }
+
+    /// Every tensor that files hold, arrays written out.
     fn rows(&self) -> impl Iterator<Item = Row> {
-        self.model.tensors.iter().enumerate().flat_map(|(k, tensor)| {
+        self.model.tensors.iter().enumerate().filter(|(_, tensor)| tensor.saved).flat_map(|(k, tensor)| {
             let names = tensor.names().into_iter().enumerate();
             names.map(move |(row, name)| Row { tensor: k, row, name, shape: sizes(tensor.one()) })
         })
@@ -227,6 +262,22 @@ impl Session {
         R::from_results(self.run(entry, arguments, step, None, None)?)
     }
 
+    /// Runs an entry and gives what it taps beside its results.
+    pub fn trace<R: FromResults>(
+        &mut self,
+        entry: &'static Entry,
+        arguments: &[AnyArgument<'_>],
+    ) -> Result<(R, Trace)> {
+        let step = self.calls;
+        self.calls = step.wrapping_add(1);
+        let mut results = self.run(entry, arguments, step, None, None)?;
+        let outputs = &self.program(entry)?.schedule().outputs;
+        let taps = outputs.iter().filter(|output| matches!(output.role, Role::Tap(_)));
+        let names: Vec<String> = taps.map(|output| output.name.clone()).collect();
+        let tapped = results.split_off(results.len() - names.len());
+        Ok((R::from_results(results)?, Trace { values: names.into_iter().zip(tapped).collect() }))
+    }
+
     /// Runs an entry, its gradients into the given memory, and `then` behind it; `step` is what random numbers count by.
     pub(crate) fn run(
         &mut self,
@@ -240,6 +291,10 @@ impl Session {
         let recipe = prepare(program, arguments)?;
         check(program.schedule(), &recipe, arguments)?;
         self.arena.reserve(recipe.arena.bytes.unsigned_abs())?;
+        if self.states.is_none() {
+            let states: Vec<bool> = self.model.tensors.iter().map(|tensor| !tensor.saved).collect();
+            self.states = Some(Parameters::new(&self.device, Kind::States, &self.model.tensors, &states)?);
+        }
         let Some(program) = self.programs.get(entry.name) else { unreachable!("opened above") };
         let schedule = program.schedule();
 
@@ -267,7 +322,7 @@ impl Session {
                     _ => bring(&mut self.pool, arguments[k].host().unwrap_or_default())?,
                 }),
                 BufferKind::Random => Some(bring(&mut self.pool, bytemuck::cast_slice(&random))?),
-                BufferKind::Output(k) if !is_gradient(&schedule.outputs[k].role) => {
+                BufferKind::Output(k) if is_result(&schedule.outputs[k].role) => {
                     Some(Own::Buffer(new(&mut self.pool)?))
                 }
                 _ => None,
@@ -285,7 +340,7 @@ impl Session {
                 BufferKind::Arena { .. } => {
                     recipe.arena.offsets.get(&id).map(|start| self.arena.at(start.unsigned_abs() + offset))
                 }
-                BufferKind::Tensor(k) => self.parameters.at(k, offset),
+                BufferKind::Tensor(k) => self.parameters.at(k, offset).or_else(|| self.states.as_ref()?.at(k, offset)),
                 BufferKind::Output(k) => match (&schedule.outputs[k].role, gradients) {
                     (Role::Gradient(tensor), Some(gradients)) => gradients.at(*tensor, offset),
                     _ => None,
@@ -296,7 +351,7 @@ impl Session {
         };
         recipe.replay(&Call { locate: &locate, uploads: &uploads, then })?;
         let mut results = vec![];
-        for (k, output) in schedule.outputs.iter().enumerate().filter(|(_, output)| !is_gradient(&output.role)) {
+        for (k, output) in schedule.outputs.iter().enumerate().filter(|(_, output)| is_result(&output.role)) {
             let id = schedule.buffers.iter().position(|buffer| buffer.kind == BufferKind::Output(k));
             let Some(Some(Own::Buffer(buffer))) = id.map(|id| &own[id]) else { return Err(fault(&output.name)) };
             let buffer = buffer.clone();
@@ -340,8 +395,9 @@ pub(crate) fn sizes(shape: &[i64]) -> Vec<usize> {
     shape.iter().map(|size| size.unsigned_abs() as usize).collect()
 }
 
-fn is_gradient(role: &Role) -> bool {
-    matches!(role, Role::Gradient(_))
+/// Whether a call gives it as a tensor of its own.
+fn is_result(role: &Role) -> bool {
+    matches!(role, Role::Result(_) | Role::Tap(_))
 }
 
 /// The dimensions of the call, and what runs at them.
@@ -350,9 +406,20 @@ fn prepare(program: &mut Program, arguments: &[AnyArgument<'_>]) -> Result<Arc<R
     let stated = schedule.arguments.iter().zip(arguments);
     let wanted =
         stated.map(|(stated, argument)| Wanted { name: &stated.name, shape: &stated.shape, given: &argument.given });
-    let env = solve(&schedule.symbols, &[], &wanted.collect::<Vec<_>>())?;
+    let env = solve(&schedule.symbols, &scalars(schedule, arguments), &wanted.collect::<Vec<_>>())?;
     crate::schedule::check(schedule, &env)?;
     program.recipe(env)
+}
+
+/// The dimensions that a call passes as numbers: bounded arguments, which have the names of their symbols.
+fn scalars<'s>(schedule: &'s Schedule, arguments: &[AnyArgument<'_>]) -> Vec<(&'s str, i64)> {
+    let declared = schedule.symbols.declared();
+    let number = |(stated, argument): (&'s meganeura_shaders::schedule::Argument, &AnyArgument<'_>)| {
+        let is_dimension = stated.shape.is_empty() && declared.iter().any(|bounds| bounds.name == stated.name);
+        let word: u32 = bytemuck::pod_read_unaligned(argument.host().filter(|bytes| bytes.len() == 4)?);
+        is_dimension.then_some((stated.name.as_str(), i64::from(word)))
+    };
+    schedule.arguments.iter().zip(arguments).filter_map(number).collect()
 }
 
 /// Everything about the arguments that their sizes do not show.
@@ -397,6 +464,13 @@ pub trait FromResults: Sized {
 pub(crate) fn next<T: Element>(results: &mut std::vec::IntoIter<AnyTensor>) -> Result<Tensor<T>> {
     let fault = || Error::Kernel { kernel: "result".into(), problem: "the schedule has too few results".into() };
     results.next().ok_or_else(fault)?.into_tensor()
+}
+
+/// Of an entry whose declaration has a mistake; it is never called.
+impl FromResults for () {
+    fn from_results(_: Vec<AnyTensor>) -> Result<Self> {
+        Ok(())
+    }
 }
 
 impl<T: Element> FromResults for Tensor<T> {

@@ -36,15 +36,22 @@ fn entry(made: &Scheduled) -> &'static Entry {
 
 /// The tensors that the graph reads, by their numbers.
 fn model(graph: &Graph, env: &Env) -> &'static Model {
-    let nothing =
-        TensorData { name: "none".into(), shape: vec![0], loops: 0, trained: false, init: Init::Constant(0.0) };
+    let nothing = TensorData {
+        name: "none".into(),
+        shape: vec![0],
+        loops: 0,
+        trained: false,
+        saved: true,
+        init: Init::Constant(0.0),
+    };
     let mut tensors = vec![];
     for store in &graph.stores {
         let StoreKind::Tensor { index, trained } = store.kind else { continue };
         tensors.resize(tensors.len().max(index + 1), nothing.clone());
         let name = format!("{index}{}", ".{}".repeat(store.loops));
         let init = Init::Constant(0.0);
-        tensors[index] = TensorData { name, shape: env.shape(&store.ty.shape), loops: store.loops, trained, init };
+        tensors[index] =
+            TensorData { name, shape: env.shape(&store.ty.shape), loops: store.loops, trained, saved: true, init };
     }
     let model = ModelData { name: "random".into(), tensors };
     leak(Model { bytes: leak(postcard::to_allocvec(&model).unwrap()) })
@@ -125,12 +132,12 @@ fn check(on_cpu: &[Device], on_vulkan: &[Device], seed: u64) -> bool {
     for (device, made) in &runs {
         let mut session = Session::new(device, model, 0).unwrap();
         write(&mut session, &graph, &stores);
-        let mut trainer = Trainer::new(&mut session, entry(made), Sgd::new(0.1).into()).unwrap();
-        let found = trainer.gradients(&mut session, &arguments).unwrap();
+        let mut trainer = Trainer::new(&mut session, &[entry(made)], Sgd::new(0.1).into()).unwrap();
+        let found = trainer.gradients(&mut session, 0, &arguments).unwrap();
         for (output, expected) in graph.outputs.iter().zip(&expected) {
             let values: Vec<f64> = match output.role {
                 Role::Result(0) => vec![f64::from(found.loss())],
-                Role::Result(_) => continue,
+                Role::Result(_) | Role::Update(_) | Role::Tap(_) => continue,
                 Role::Gradient(index) => {
                     let rows = found.iter().filter(|(name, ..)| name.split('.').next() == Some(&index.to_string()));
                     rows.flat_map(|(_, _, values)| values).map(|x| f64::from(*x)).collect()

@@ -59,6 +59,8 @@ pub struct Tensor {
     pub loops: usize,
     /// Whether training changes it.
     pub trained: bool,
+    /// Whether files hold it; a state lives from call to call and begins anew.
+    pub saved: bool,
     /// How it begins.
     pub init: Init,
 }
@@ -351,6 +353,10 @@ pub enum Role {
     Result(usize),
     /// The gradient of tensor k, laid out like the tensor.
     Gradient(usize),
+    /// The new value of tensor k, which lies in the tensor itself.
+    Update(usize),
+    /// Value k that a traced call gives beside the results.
+    Tap(usize),
 }
 
 /// A value that a call leaves behind.

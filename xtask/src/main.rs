@@ -1,4 +1,4 @@
-//! Development tasks: `cargo xtask ci | bench | bless`.
+//! Development tasks: `cargo xtask ci | bench | bless | fuzz`.
 
 mod bench;
 mod run;
@@ -8,7 +8,8 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo xtask <task>
   ci      everything that has to pass: format, lints, documentation, tests, the README's commands
   bench   measures the speed of what is here: JSON lines, then a table
-  bless   writes the expected output of tests anew";
+  bless   writes the expected output of tests anew
+  fuzz    gives the compiler inputs that nobody would write, 100,000 or as many as said";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -17,6 +18,8 @@ fn main() -> ExitCode {
         ["ci"] => run::ci(),
         ["bench", options @ ..] => bench::run(options),
         ["bless"] => run::bless(),
+        ["fuzz"] => run::fuzz("100000"),
+        ["fuzz", count] => run::fuzz(count),
         _ => Err(USAGE.to_string()),
     };
     match done {

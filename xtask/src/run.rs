@@ -24,6 +24,13 @@ pub fn bless() -> Result<(), String> {
     cargo(&["test", "--workspace"], &[("TRYBUILD", "overwrite"), ("UPDATE_EXPECT", "1")])
 }
 
+/// Gives the compiler inputs that nobody would write.
+pub fn fuzz(count: &str) -> Result<(), String> {
+    let count: u64 = count.parse().map_err(|error| format!("expected a number of inputs: {error}"))?;
+    let words = ["test", "--release", "-p", "meganeura-core", "--lib", "--", "fuzz"];
+    cargo(&words, &[("MEGANEURA_FUZZ", &count.to_string())])
+}
+
 /// Runs cargo.
 pub fn cargo(words: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
     tell(&format!("cargo {}", words.join(" ")));

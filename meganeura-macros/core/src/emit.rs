@@ -30,6 +30,8 @@ pub struct CompiledEntry {
     pub name: String,
     /// What a call runs.
     pub call: Scheduled,
+    /// What a traced call runs, where something is tapped.
+    pub trace: Option<Scheduled>,
     /// What a training step runs, of a `#[train]` entry.
     pub train: Option<Scheduled>,
 }
@@ -102,9 +104,13 @@ pub fn declared(facade: &TokenStream, item: &Item, definition: Option<&Definitio
             ) -> ::core::result::Result<(), #facade::Error> {
                 self.__session.save(pattern, ::core::convert::AsRef::as_ref(&path))
             }
-            /// Another model over the same parameters: what one of them trains is seen by both.
+            /// Another model over the same parameters, with states of its own: what one of them trains is seen by both.
             pub fn share(&self) -> Self {
                 Self { __session: self.__session.share() }
+            }
+            /// Sets all states to zero.
+            pub fn reset(&mut self) {
+                self.__session.reset();
             }
         }
     };
@@ -143,17 +149,19 @@ pub fn planned(facade: &TokenStream, item: &Item, definition: Option<&Definition
     let mut statics = Statics { private: &private, texts: vec![], count: 0, tokens: TokenStream::new() };
     let mut tables = String::new();
     let entries = compiled.entries.iter().map(|entry| {
-        let all = [
-            (entry_name(&entry.name), "", Some(&entry.call)),
-            (train_name(&entry.name), ", training", entry.train.as_ref()),
-        ];
-        let found = all.into_iter().filter_map(|(function, kind, scheduled)| {
-            let scheduled = scheduled?;
-            tables += &format!("\n\n`{}`{kind}:\n\n```text\n{}```", entry.name, scheduled.schedule);
-            let data = statics.entry(&entry.name, scheduled);
-            Some(quote!(fn #function() -> &'static #private::Entry { &#data }))
-        });
-        found.collect::<TokenStream>()
+        let mut add = |kind: &str, shown: &str, scheduled: &Scheduled| {
+            if !shown.is_empty() || kind.is_empty() {
+                tables += &format!("\n\n`{}`{shown}:\n\n```text\n{}```", entry.name, scheduled.schedule);
+            }
+            statics.entry(&format!("{}{kind}", entry.name), scheduled)
+        };
+        let call = add("", "", &entry.call);
+        // What taps nothing is traced by what a call runs.
+        let traced = entry.trace.as_ref().map_or_else(|| call.clone(), |trace| add(", traced", "", trace));
+        let train = entry.train.as_ref().map(|train| (train_name(&entry.name), add(", training", ", training", train)));
+        let all = [(entry_name(&entry.name), call), (trace_name(&entry.name), traced)].into_iter().chain(train);
+        let all = all.map(|(function, data)| quote!(fn #function() -> &'static #private::Entry { &#data }));
+        all.collect::<TokenStream>()
     });
     let entries: TokenStream = entries.collect();
     let (model, parameters) = (bytes(&compiled.model), parameters(&private, &compiled.model));
@@ -197,6 +205,10 @@ fn train_name(entry: &str) -> proc_macro2::Ident {
     format_ident!("__train_{entry}", span = Span::call_site())
 }
 
+fn trace_name(entry: &str) -> proc_macro2::Ident {
+    format_ident!("__trace_{entry}", span = Span::call_site())
+}
+
 /// What follows from the entries of a definition.
 #[derive(Default)]
 struct Methods {
@@ -212,15 +224,20 @@ struct Methods {
 fn methods(facade: &TokenStream, item: &Item, definition: &Definition, at: Option<Span>) -> Methods {
     let entries = entries(definition);
     let name = item.name.to_token();
-    let trained = entries.iter().find(|(attributes, _)| attributes.train.is_some()).map(|(_, function)| *function);
+    let losses = entries.iter().filter(|(attributes, _)| attributes.train.is_some()).map(|(_, function)| *function);
+    let losses: Vec<&Function> = losses.collect();
     let calls = entries.iter().map(|(attributes, function)| entry_method(facade, function, attributes, at));
     let calls: TokenStream = calls.collect();
-    let training = trained.map(|function| trainer(facade, item, function, at));
-    let trained_data = trained.map(|function| train_name(&function.name.name));
+    let (trainer_type, training) = match losses.is_empty() {
+        true => Default::default(),
+        false => (trainer_type(facade, item), trainer(facade, item, &losses, at)),
+    };
+    let of_losses = losses.iter().map(|function| train_name(&function.name.name));
+    let names = entries.iter().map(|(_, function)| &function.name.name);
     Methods {
-        trainer: trained.map(|_| trainer_type(facade, item)).unwrap_or_default(),
+        trainer: trainer_type,
         tokens: quote!(impl #name { #calls } #training),
-        data: entries.iter().map(|(_, function)| entry_name(&function.name.name)).chain(trained_data).collect(),
+        data: names.flat_map(|name| [entry_name(name), trace_name(name)]).chain(of_losses).collect(),
     }
 }
 
@@ -322,6 +339,8 @@ fn result_type(facade: &TokenStream, ty: Option<&Type>) -> TokenStream {
     match ty.map(|ty| &ty.kind) {
         Some(TypeKind::Scalar(element)) => tensor_type(facade, *element),
         Some(TypeKind::Tensor(tensor)) => tensor_type(facade, tensor.element),
+        // A mistake, which must not become one of the traits too.
+        Some(TypeKind::Tuple(types)) if types.iter().any(|ty| matches!(ty.kind, TypeKind::Tuple(_))) => quote!(()),
         Some(TypeKind::Tuple(types)) => {
             let types = types.iter().map(|ty| result_type(facade, Some(ty)));
             quote!((#(#types),*))
@@ -342,10 +361,20 @@ fn entry_method(facade: &TokenStream, function: &Function, attributes: &Attribut
     let (parameters, values) = arguments(facade, function, at);
     let result = result_type(facade, function.result.as_ref());
     let schedule = schedule_method(facade, &function.name, &quote!(Self::#data()));
+    let (traced, trace) =
+        (trace_name(&function.name.name), format_ident!("trace_{}", function.name.name, span = Span::call_site()));
+    let about = format!("Runs the entry `{}` and gives what its layers tap, by path.", function.name.name);
     quote! {
         #docs
         pub fn #name<'a>(&mut self, #parameters) -> ::core::result::Result<#result, #facade::Error> {
             self.__session.call(Self::#data(), #values)
+        }
+        #[doc = #about]
+        pub fn #trace<'a>(
+            &mut self,
+            #parameters
+        ) -> ::core::result::Result<(#result, #facade::Trace), #facade::Error> {
+            self.__session.trace(Self::#traced(), #values)
         }
         #schedule
     }
@@ -376,11 +405,48 @@ fn trainer_type(facade: &TokenStream, item: &Item) -> TokenStream {
     }
 }
 
-fn trainer(facade: &TokenStream, item: &Item, function: &Function, at: Option<Span>) -> TokenStream {
-    let data = train_name(&function.name.name);
+/// What a step by a loss gives: the loss, and beside it the other results.
+fn step_type(facade: &TokenStream, function: &Function) -> TokenStream {
+    match function.result.as_ref().map(|ty| &ty.kind) {
+        Some(TypeKind::Tuple(types)) if types.iter().any(|ty| matches!(ty.kind, TypeKind::Tuple(_))) => quote!(()),
+        Some(TypeKind::Tuple(types)) if types.len() > 1 => {
+            let metrics = types.iter().skip(1).map(|ty| result_type(facade, Some(ty)));
+            quote!((#facade::Loss, #(#metrics),*))
+        }
+        _ => quote!(#facade::Loss),
+    }
+}
+
+fn trainer(facade: &TokenStream, item: &Item, losses: &[&Function], at: Option<Span>) -> TokenStream {
     let (name, model) = (trainer_name(item), item.name.to_token());
-    let (parameters, values) = arguments(facade, function, at);
-    let schedule = schedule_method(facade, &function.name, &quote!(#model::#data()));
+    let data: Vec<_> = losses.iter().map(|function| train_name(&function.name.name)).collect();
+    let methods = losses.iter().enumerate().map(|(k, function)| {
+        let data = &data[k];
+        let (parameters, values) = arguments(facade, function, at);
+        let schedule = schedule_method(facade, &function.name, &quote!(#model::#data()));
+        let entry = &function.name.name;
+        let own = |method: &str| match losses.len() {
+            1 => format_ident!("{method}", span = Span::call_site()),
+            _ => format_ident!("{method}_{entry}", span = Span::call_site()),
+        };
+        let (step, gradients, result) = (own("step"), own("gradients"), step_type(facade, function));
+        let about = format!(
+            "By `{entry}`: forward, backward and update in one submission. The loss is read when it is asked for."
+        );
+        let about_gradients = format!("The gradients of `{entry}` by the names of what it trains, without an update.");
+        quote! {
+            #[doc = #about]
+            pub fn #step<'a>(&mut self, #parameters) -> ::core::result::Result<#result, #facade::Error> {
+                self.__trainer.step(&mut self.__model.__session, #k, #values)
+            }
+            #[doc = #about_gradients]
+            pub fn #gradients<'a>(&mut self, #parameters) -> ::core::result::Result<#facade::Gradients, #facade::Error> {
+                self.__trainer.gradients(&mut self.__model.__session, #k, #values)
+            }
+            #schedule
+        }
+    });
+    let methods: TokenStream = methods.collect();
     quote! {
         impl #model {
             /// Training with an optimizer; the model is in the trainer until `into_model`.
@@ -390,19 +456,13 @@ fn trainer(facade: &TokenStream, item: &Item, function: &Function, at: Option<Sp
             ) -> ::core::result::Result<#name, #facade::Error> {
                 let optimizer = ::core::convert::Into::into(optimizer);
                 let mut model = self;
-                let trainer = #facade::__private::v1::Trainer::new(&mut model.__session, Self::#data(), optimizer)?;
+                let losses = &[#(Self::#data()),*];
+                let trainer = #facade::__private::v1::Trainer::new(&mut model.__session, losses, optimizer)?;
                 ::core::result::Result::Ok(#name { __model: model, __trainer: trainer })
             }
         }
         impl #name {
-            /// Forward, backward and update in one submission. The loss is read when it is asked for.
-            pub fn step<'a>(&mut self, #parameters) -> ::core::result::Result<#facade::Loss, #facade::Error> {
-                self.__trainer.step(&mut self.__model.__session, #values)
-            }
-            /// The gradients of all trained parameters by name, without an update.
-            pub fn gradients<'a>(&mut self, #parameters) -> ::core::result::Result<#facade::Gradients, #facade::Error> {
-                self.__trainer.gradients(&mut self.__model.__session, #values)
-            }
+            #methods
             /// The optimizer, to change its rates between steps.
             pub fn optimizer(&mut self) -> &mut #facade::Optimizer {
                 self.__trainer.optimizer()
@@ -415,15 +475,15 @@ fn trainer(facade: &TokenStream, item: &Item, function: &Function, at: Option<Sp
             pub fn into_model(self) -> #model {
                 self.__model
             }
-            #schedule
         }
     }
 }
 
 fn parameters(private: &TokenStream, model: &Model) -> TokenStream {
     let (name, count_name) = (parameters_name(), count_name());
-    let count: u64 = model.tensors.iter().map(|t| t.shape.iter().product::<i64>().unsigned_abs()).sum();
-    let rows = model.tensors.iter().map(|tensor| {
+    let tensors = || model.tensors.iter().filter(|tensor| tensor.saved);
+    let count: u64 = tensors().map(|t| t.shape.iter().product::<i64>().unsigned_abs()).sum();
+    let rows = tensors().map(|tensor| {
         let (name, trained) = (&tensor.name, tensor.trained);
         let shape = tensor.shape.iter().map(|size| Literal::usize_unsuffixed(size.unsigned_abs() as usize));
         quote!(#private::Parameter { name: #name, shape: &[#(#shape),*], trained: #trained })

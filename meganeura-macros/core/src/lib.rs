@@ -6,6 +6,8 @@ pub mod egraph;
 pub mod emit;
 pub mod errors;
 pub mod evaluation;
+#[cfg(test)]
+mod fuzz;
 pub mod interp;
 pub mod ir;
 pub mod lower;
@@ -20,3 +22,4 @@ pub mod sharing;
 pub mod syntax;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod unused;

@@ -8,6 +8,7 @@
 use std::fmt::Display;
 
 use meganeura_shaders::generate::{Texts, validate, variants};
+use meganeura_shaders::schedule::Role;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::quote;
 
@@ -23,7 +24,7 @@ use crate::prune::prune;
 use crate::resolve::{self, Items, Resolved};
 use crate::sharing::{self, Arrived};
 use crate::syntax::{self, Item, ItemKind, Source};
-use crate::{diag, schedule};
+use crate::{diag, schedule, unused};
 
 /// What `model!` becomes, and what was asked to be shown.
 pub struct Expansion {
@@ -40,9 +41,12 @@ pub fn expand(tokens: TokenStream) -> TokenStream {
     let source = declare(text, &mut errors);
     let types = types(&facade, &source);
     let chains = sharing::chains(&facade, &source);
-    let unused = if errors.is_empty() { sharing::unused_imports(&source) } else { TokenStream::new() };
+    let (unused, names) = match errors.is_empty() {
+        true => (sharing::unused_imports(&source), unused::bindings(&source)),
+        false => Default::default(),
+    };
     let errors = errors.to_compile_errors();
-    quote!(#errors #types #chains #unused)
+    quote!(#errors #types #chains #unused #names)
 }
 
 /// The second call, one for each item: expands what its chain has gathered. `wanted` lists the stages to show: graph,
@@ -95,9 +99,13 @@ pub fn compile(item: &Item, items: &Items<'_>, errors: &mut Errors, dumps: &mut 
     }
     let mut memo = Memo::default();
     let entries = resolved.entries.iter().zip(trained).map(|(entry, trained)| {
-        let call = scheduled(&evaluated(&entry.graph), &entry.name, &mut memo, dumps)?;
-        let train = trained.map(|graph| scheduled(&graph, &format!("{}, training", entry.name), &mut memo, dumps));
-        Ok(CompiledEntry { name: entry.name.clone(), call, train: train.transpose()? })
+        let call = with_outputs(&entry.graph, |role| !matches!(role, Role::Tap(_)));
+        let traces = entry.graph.outputs.iter().any(|output| matches!(output.role, Role::Tap(_)));
+        let mut scheduled = |graph: &Graph, name: &str| scheduled(graph, name, &mut memo, dumps);
+        let call = scheduled(&evaluated(&call), &entry.name)?;
+        let trace = traces.then(|| scheduled(&evaluated(&entry.graph), &format!("{}, traced", entry.name)));
+        let train = trained.map(|graph| scheduled(&graph, &format!("{}, training", entry.name)));
+        Ok(CompiledEntry { name: entry.name.clone(), call, trace: trace.transpose()?, train: train.transpose()? })
     });
     match entries.collect::<Result<_, Fault>>() {
         Ok(entries) => Some(Compiled { model: resolved.model, entries }),
@@ -110,11 +118,11 @@ pub fn compile(item: &Item, items: &Items<'_>, errors: &mut Errors, dumps: &mut 
 
 /// The graph of a training step for each entry that is a loss.
 fn trained(resolved: &Resolved, errors: &mut Errors) -> Vec<Option<Graph>> {
-    let losses = resolved.entries.iter().filter(|entry| entry.train.is_some());
-    losses.skip(1).for_each(|entry| errors.push(entry.at.clone(), diag::resolve::not_available("a second `#[train]`")));
     let each = resolved.entries.iter().map(|entry| {
-        let loss = entry.train.as_ref().and_then(|_| entry.graph.outputs.first())?.value;
-        let absent = match differentiate(&entry.graph, loss, Policy::Contractions) {
+        entry.train.as_ref()?;
+        let graph = with_outputs(entry.training.as_ref().unwrap_or(&entry.graph), |role| !matches!(role, Role::Tap(_)));
+        let loss = graph.outputs.first()?.value;
+        let absent = match differentiate(&graph, loss, Policy::Contractions) {
             Ok(graph) => return Some(graph),
             Err(absent) => absent,
         };
@@ -125,6 +133,13 @@ fn trained(resolved: &Resolved, errors: &mut Errors) -> Vec<Option<Graph>> {
         None
     });
     each.collect()
+}
+
+/// The same graph with some of its outputs.
+fn with_outputs(graph: &Graph, keep: impl Fn(&Role) -> bool) -> Graph {
+    let mut graph = graph.clone();
+    graph.outputs.retain(|output| keep(&output.role));
+    graph
 }
 
 /// A graph to its schedule: prune, normalise, saturate and extract, lower with barriers and memory plan.
@@ -249,14 +264,6 @@ mod tests {
             text.contains("compile_error") && text.contains("pub fn logits") && text.contains("NetTrainer"),
             "{text}"
         );
-    }
-
-    #[test]
-    fn a_second_loss_is_refused_and_not_forgotten() {
-        let second = "#[train] pub fn other(x: f32[batch, 12], y: f32[batch, 3]) -> f32 { mse(logits(x), y) } }";
-        let text = expanded(&format!("{}{second}", NET.trim_end().trim_end_matches('}')));
-        assert_eq!(text.matches("compile_error").count(), 1, "{text}");
-        assert!(text.contains("a second `#[train]` is not available yet"), "{text}");
     }
 
     #[test]

@@ -51,6 +51,26 @@ macro_rules! with_width {
 
 with_width!(Made, 6);
 
+macro_rules! with_names {
+    ($layer:ident, $local:ident) => {
+        model! {
+            /// Names from both sides of a macro.
+            pub model Mixed<batch in 1..=4> {
+                $layer: Linear<4, 2>,
+
+                /// Runs.
+                pub fn run(x: f32[batch, 4]) -> f32[batch, 2] {
+                    let $local = fc(x);
+                    let z = relu(y);
+                    z + y
+                }
+            }
+        }
+    };
+}
+
+with_names!(fc, y);
+
 fn main() {
     meganeura::model! {
         /// Inside a function.
@@ -64,6 +84,7 @@ fn main() {
         }
     }
     let counts = [Odd::PARAMETER_COUNT, other::Odd::PARAMETER_COUNT, Made::PARAMETER_COUNT, Inner::PARAMETER_COUNT];
+    assert_eq!(Mixed::PARAMETER_COUNT, 10);
     assert_eq!(counts, [15 + 8 + 2, 10, 14, 10]);
     assert_eq!(Odd::PARAMETERS[0].name, "type.weight");
 }

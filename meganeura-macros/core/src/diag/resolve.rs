@@ -84,8 +84,8 @@ pub(crate) fn result_of_bytes() -> String {
     "`u8` is for arguments: their bytes are brought in as u32, so the result is `u32`".into()
 }
 
-pub(crate) fn parameter_type(found: &str) -> String {
-    format!("a `param` has elements of f32, found {found}")
+pub(crate) fn parameter_type(role: &str, found: &str) -> String {
+    format!("a `{role}` has elements of f32, found {found}")
 }
 
 pub(crate) fn runtime_size_of_tensor(tensor: &str, size: &str) -> String {
@@ -724,8 +724,84 @@ pub(crate) fn assigned_fixed(name: &str) -> String {
     format!("`{name}` does not change: declare it with `let mut {name}`")
 }
 
-pub(crate) fn loop_over(found: &str) -> String {
-    format!("a loop goes over an array of layers, found {found}")
+pub(crate) fn assigned_ids() -> String {
+    "elements that ids pick are not assigned: `scatter_add(x, ids, values, axis)` adds to them".into()
+}
+
+pub(crate) fn assigned_part(name: &str, expected: &str, found: &str) -> String {
+    format!("this part of `{name}` is {expected}, found {found}")
+}
+
+pub(crate) fn assigned_buffer(what: &str, name: &str, expected: &str, found: &str) -> String {
+    format!("the {what} `{name}` is {expected}, found {found}")
+}
+
+pub(crate) fn buffer_in_loop(what: &str, name: &str) -> String {
+    format!("a loop that does not own the {what} `{name}` would write it again and again: assign it after the loop")
+}
+
+pub(crate) fn assigned_twice(what: &str, name: &str, line: usize) -> String {
+    format!("the {what} `{name}` is assigned twice in one call, first on line {line}")
+}
+
+pub(crate) fn buffer_without_training() -> String {
+    "a buffer changes in training steps only, and no `#[train]` reaches this assignment".into()
+}
+
+pub(crate) fn nested_result(entry: &str) -> String {
+    format!("results of the entry `{entry}` are one tuple of tensors, found a tuple inside of it")
+}
+
+pub(crate) fn loop_over(found: &str, number: bool, tensor: bool) -> String {
+    let hint = match (number, tensor) {
+        (true, _) => ": a loop over numbers is written `for i in 0..n`",
+        (_, true) => ": its parts are `x[i]` in `for i in 0..n`",
+        _ => "",
+    };
+    format!("a loop goes over an array of layers, found {found}{hint}")
+}
+
+pub(crate) fn loop_bound(found: &str) -> String {
+    format!("the bounds of a loop are constants or dimensions, found {found}")
+}
+
+pub(crate) fn empty_loop(low: &str, high: &str, always: bool) -> String {
+    match always {
+        true => format!("a loop runs at least once: nothing lies from {low} to {high}"),
+        false => format!("a loop runs at least once: from {low} to {high} may be nothing"),
+    }
+}
+
+pub(crate) fn unequal_arrays(first: &str, count: i64, second: &str, other: i64) -> String {
+    format!("arrays of one loop are equally long: `{first}` has {count}, `{second}` has {other}")
+}
+
+pub(crate) fn negative_index(least: &str) -> String {
+    format!("a number of a loop is u32 and not negative, found {least}")
+}
+
+pub(crate) fn moving_length() -> String {
+    "the length of this part changes with the loop: expected one that stays, such as `x[i..i + 4]`".into()
+}
+
+pub(crate) fn moving_part(length: &str, most: i64) -> String {
+    format!("parts that overlap from iteration to iteration have at most {most} rows, found {length}")
+}
+
+pub(crate) fn loop_outside_axis(low: &str, high: &str, axis: usize, size: &str) -> String {
+    format!("the loop goes from {low} to {high}, outside of axis {axis}, which has {size}")
+}
+
+pub(crate) fn outside_array(name: &str, index: &str, count: i64) -> String {
+    format!("{index} lies outside of `{name}`, which has {}", self::count(count.unsigned_abs() as usize, "layer"))
+}
+
+pub(crate) fn array_index(name: &str, found: &str) -> String {
+    format!("`{name}` is an array of layers: expected a constant or the number of a loop, found {found}")
+}
+
+pub(crate) fn array_indices(name: &str, found: usize) -> String {
+    format!("`{name}` is an array of layers: expected 1 index, found {found}")
 }
 
 pub(crate) fn value_of_loop() -> String {

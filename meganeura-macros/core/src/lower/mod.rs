@@ -118,7 +118,10 @@ impl<'g> Lower<'g> {
     fn want_output(&mut self, k: usize) -> Want {
         let output = &self.graph.outputs[k];
         let layout = self.padded(self.graph.shape(output.value), output.loops);
-        let base = self.buffer(&output.name, BufferKind::Output(k), layout.bytes.clone());
+        let base = match output.role {
+            Role::Update(index) => self.tensor(index, &output.name, &layout.bytes),
+            _ => self.buffer(&output.name, BufferKind::Output(k), layout.bytes.clone()),
+        };
         Want { value: output.value, base, layout }
     }
 
@@ -126,10 +129,7 @@ impl<'g> Lower<'g> {
         for (output, want) in self.graph.outputs.iter().zip(wants) {
             let ty = self.graph.ty(output.value);
             self.out.outputs.push(schedule::Output {
-                role: match output.role {
-                    Role::Result(k) => Role::Result(k),
-                    Role::Gradient(k) => Role::Gradient(k),
-                },
+                role: output.role.clone(),
                 name: output.name.clone(),
                 place: want.layout.view(&want.base),
                 shape: ty.shape.clone(),
@@ -140,7 +140,9 @@ impl<'g> Lower<'g> {
 
     fn block(&mut self, id: BlockId, wants: &[Want]) -> Result<Vec<Item>, LowerError> {
         for want in wants {
-            self.aim(want.value, &want.base, &want.layout);
+            if !self.is_tensor(want) {
+                self.aim(want.value, &want.base, &want.layout);
+            }
         }
         let nodes = &self.graph.block(id).nodes;
         for position in (0..nodes.len()).rev() {
@@ -152,8 +154,40 @@ impl<'g> Lower<'g> {
         for node in nodes {
             self.node(*node, &mut items)?;
         }
-        wants.iter().for_each(|want| self.settle(want, &mut items, "keep"));
+        let (updates, others): (Vec<&Want>, Vec<&Want>) = wants.iter().partition(|want| self.is_tensor(want));
+        others.into_iter().for_each(|want| self.settle(want, &mut items, "keep"));
+        self.update(&updates, &mut items);
         Ok(items)
+    }
+
+    fn is_tensor(&self, want: &Want) -> bool {
+        matches!(self.out.buffers[want.base.buffer].kind, BufferKind::Tensor(_))
+    }
+
+    /// Tensors of the model get their new values once nobody reads the old ones: what still lies in one of them is
+    /// copied out first.
+    fn update(&mut self, updates: &[&Want], items: &mut Vec<Item>) {
+        for want in updates {
+            let view = want.layout.view(&want.base);
+            if let Operand::Memory(place) = self.places[&want.value].clone()
+                && place != view
+                && updates.iter().any(|other| other.base.buffer == place.buffer)
+            {
+                let apart = self.fresh_copy(want.value, items, "keep");
+                self.places.insert(want.value, Operand::Memory(apart));
+            }
+        }
+        updates.iter().for_each(|want| self.settle(want, items, "update"));
+    }
+
+    /// The memory of a tensor of the model.
+    fn tensor(&mut self, index: usize, name: &str, bytes: &meganeura_shaders::dim::Dim) -> Place {
+        let is_it =
+            |store: &crate::ir::Store| matches!(store.kind, StoreKind::Tensor { index: own, .. } if own == index);
+        match self.graph.stores.iter().position(is_it) {
+            Some(store) => self.store(StoreId(store as u32)),
+            None => self.buffer(name, BufferKind::Tensor(index), bytes.clone()),
+        }
     }
 
     /// Copies what did not land where it must lie.

@@ -165,7 +165,7 @@ impl Lower<'_> {
     }
 
     /// A dense copy, found again by later readers.
-    fn fresh_copy(&mut self, value: ValueId, items: &mut Vec<Item>, why: &str) -> Place {
+    pub(super) fn fresh_copy(&mut self, value: ValueId, items: &mut Vec<Item>, why: &str) -> Place {
         let layout = self.padded(self.graph.shape(value), 0);
         let fresh = self.arena(layout.bytes);
         self.copy(value, &fresh, items, why);

@@ -21,6 +21,7 @@ pub(super) type Operand<'a> = (Value<'a>, Source<'a>);
 
 impl<'a> Resolver<'a, '_> {
     pub(super) fn unary(&mut self, operator: UnaryOp, span: Span, operand: Value<'a>) -> Value<'a> {
+        let operand = self.settled(operand, span);
         match (operator, operand) {
             (_, Value::Poison) => Value::Poison,
             (UnaryOp::Negate, Value::Size(dim)) => Value::Size(&Dim::from(0) - &dim),
@@ -56,6 +57,16 @@ impl<'a> Resolver<'a, '_> {
     pub(super) fn binary(&mut self, op: BinaryOp, span: Span, left: Operand<'a>, right: Operand<'a>) -> Value<'a> {
         if left.0.is_poison() || right.0.is_poison() {
             return Value::Poison;
+        }
+        let is_moving = |operand: &Operand<'a>| matches!(operand.0, Value::Index(_));
+        if is_moving(&left) || is_moving(&right) {
+            return match self.affine(op, &left.0, &right.0) {
+                Some(value) => value,
+                None => {
+                    let (left, right) = (self.settled_operand(left), self.settled_operand(right));
+                    self.binary(op, span, left, right)
+                }
+            };
         }
         if op == BinaryOp::MatMul {
             return self.matmul(span, left, right);

@@ -1,10 +1,9 @@
 //! Bodies of functions: statements in order, then the value.
 
-use super::describe::Source;
 use super::value::Value;
 use super::{Local, LocalKind, Resolver};
 use crate::diag::resolve as diag;
-use crate::syntax::{Assign, Binding, Block, Expr, Function, Pattern, Statement, StatementKind};
+use crate::syntax::{Assign, Binding, Block, Expr, Function, Pattern, Statement, StatementKind, TensorRole};
 
 impl<'a> Resolver<'a, '_> {
     /// The value of a function whose frame is the last one; of the declared type wherever that is known.
@@ -114,10 +113,15 @@ impl<'a> Resolver<'a, '_> {
     fn assign(&mut self, assign: &'a Assign) {
         let name = assign.name.name.as_str();
         let Some(at) = self.frame().locals.iter().rposition(|local| local.name == name) else {
-            self.expression(&assign.value);
             let layer = self.frame().layer.clone();
+            if let Some(super::instance::Member::Tensor(index)) = layer.instance.members.get(name)
+                && self.tensors.get(*index).is_some_and(|tensor| tensor.role != TensorRole::Param)
+            {
+                return self.assign_buffer(*index, assign);
+            }
+            self.expression(&assign.value);
             let member = layer.instance.members.get(name);
-            // States, buffers and unknown names were reported from the text.
+            // Unknown names were reported from the text.
             if let Some(member) = member.filter(|member| !matches!(member, super::instance::Member::Poison)) {
                 let is_tensor = matches!(member, super::instance::Member::Tensor(_));
                 self.report(assign.name.span, diag::assigned_member(name, is_tensor));
@@ -134,35 +138,14 @@ impl<'a> Resolver<'a, '_> {
             self.report(assign.name.span, message);
             return;
         }
-        if let Some(index) = &assign.index {
-            let span = match index.first() {
-                Some(crate::syntax::Index::At(at)) => at.span,
-                Some(crate::syntax::Index::Slice { span, .. }) => *span,
-                None => assign.span,
-            };
-            self.report(span, diag::not_available("assigning a part of a local"));
-            return;
+        let old = self.frame().locals[at].value.clone();
+        let mut value = self.assigned_value(old.clone(), assign, right);
+        if assign.index.is_some() && value.is_poison() {
+            // A part that does not fit leaves the whole as it was.
+            value = old;
         }
-        let value = match assign.operator {
-            None => right,
-            Some(operator) => {
-                let left = self.frame().locals[at].value.clone();
-                self.compound(operator, assign, left, right)
-            }
-        };
         let local = &mut self.frame_mut().locals[at];
         local.value = value;
         local.assigned = Some(assign.value.span);
-    }
-
-    fn compound(
-        &mut self,
-        operator: crate::syntax::BinaryOp,
-        assign: &'a Assign,
-        left: Value<'a>,
-        right: Value<'a>,
-    ) -> Value<'a> {
-        let sides = ((left, Source::Name(&assign.name)), (right, Source::Expr(&assign.value)));
-        self.binary(operator, assign.span, sides.0, sides.1)
     }
 }

@@ -12,7 +12,7 @@ use crate::diag::resolve as diag;
 use crate::errors::{Error, Errors};
 use crate::syntax::{
     Attributes, Definition, DimensionKind, Ident, Item, ItemBody, ItemKind, LayerUse, Member, MemberKind, Source,
-    TensorRole, layer_names,
+    layer_names,
 };
 
 /// Methods and constants that a model's type has beside its entries.
@@ -167,14 +167,6 @@ impl<'a> Declare<'a, '_> {
             self.attributes(&member.attributes);
             match &member.kind {
                 MemberKind::Layer(layer) => self.layer_use(&layer.layer),
-                MemberKind::Tensor(tensor) => {
-                    let word = match tensor.role {
-                        TensorRole::Param => continue,
-                        TensorRole::Buffer => "`buffer`",
-                        TensorRole::State => "`state`",
-                    };
-                    self.errors.push(tensor.name.span, diag::not_available(word));
-                }
                 MemberKind::If(choice) => {
                     // Branches exclude each other, so a name may stand in several.
                     let before = seen.len();
@@ -194,7 +186,7 @@ impl<'a> Declare<'a, '_> {
                         self.errors.push(function.name.span, diag::generated_method(name, &self.item.name.name));
                     }
                 }
-                MemberKind::Let(_) | MemberKind::Poison(_) => {}
+                MemberKind::Let(_) | MemberKind::Tensor(_) | MemberKind::Poison(_) => {}
             }
         }
     }

@@ -13,6 +13,12 @@ pub(super) fn short(expr: &Expr) -> Option<String> {
     (text.chars().count() <= LIMIT).then_some(text)
 }
 
+/// A part of a local as the user may have written it.
+pub(super) fn part_text(name: &str, indices: &[Index]) -> Option<String> {
+    let indices: Option<Vec<String>> = indices.iter().map(index_text).collect();
+    Some(format!("{name}[{}]", indices?.join(", "))).filter(|text| text.chars().count() <= LIMIT)
+}
+
 fn text(expr: &Expr) -> Option<String> {
     Some(match &expr.kind {
         ExprKind::Int(value) => value.to_string(),

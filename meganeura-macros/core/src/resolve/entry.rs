@@ -12,9 +12,11 @@ use super::tensors::Tensor;
 use super::value::{Layer, Value};
 use super::{Argument, Entry, Frame, Local, LocalKind, Resolved, Resolver, Train, mentions};
 use crate::diag::resolve as diag;
-use crate::errors::Errors;
+use crate::errors::{At, Errors};
 use crate::ir::{Output, ROOT, Type};
-use crate::syntax::{Attributes, Definition, DimensionKind, Expr, Function, Item, Member, MemberKind, TypeKind};
+use crate::syntax::{
+    Attributes, Definition, DimensionKind, Expr, Function, Item, Member, MemberKind, TensorRole, TypeKind,
+};
 
 pub(super) fn resolve(item: &Item, items: &Items<'_>, errors: &mut Errors) -> Option<Resolved> {
     let defined = items.define(Found { item, scope: Scope::Own })?;
@@ -23,7 +25,9 @@ pub(super) fn resolve(item: &Item, items: &Items<'_>, errors: &mut Errors) -> Op
     let name = item.name.name.clone();
     let place = Place { name: name.clone(), ..Place::default() };
     let mut spans = vec![];
-    let mut entries = vec![];
+    let mut entries: Vec<Entry> = vec![];
+    // Where buffers are assigned, and where a training step does it.
+    let (mut assigned, mut reached) = (vec![], BTreeSet::new());
     let tensors;
     let functions: Vec<&Member>;
     {
@@ -40,11 +44,29 @@ pub(super) fn resolve(item: &Item, items: &Items<'_>, errors: &mut Errors) -> Op
         if let MemberKind::Function(function) = &member.kind
             && !function.visibility.is_private()
         {
+            let dimensions = fixed_dimensions(definition, function);
             let mut walk = Resolver::new(items, errors, Symbols::default(), spans);
-            walk.declare_dimensions(&defined, &fixed_dimensions(definition, function));
-            let entry = walk.entry(&defined, function, &member.attributes, &tensors, place.clone());
+            walk.declare_dimensions(&defined, &dimensions);
+            let mut entry = walk.entry(&defined, function, &member.attributes, &tensors, place.clone());
+            let buffers = walk.written.iter().filter(|written| written.role == TensorRole::Buffer);
+            assigned.extend(buffers.map(|written| written.at.clone()));
+            let trains_otherwise = walk.depends_on_mode && member.attributes.train.is_some();
             spans = walk.spans;
+            if let Some(entry) = entry.as_mut().filter(|_| trains_otherwise) {
+                let mut walk = Resolver::new(items, errors, Symbols::default(), spans);
+                walk.training = true;
+                walk.declare_dimensions(&defined, &dimensions);
+                let other = walk.entry(&defined, function, &member.attributes, &tensors, place.clone());
+                reached.extend(walk.written.iter().map(|written| position(&written.at)));
+                spans = walk.spans;
+                entry.training = other.map(|other| other.graph);
+            }
             entries.extend(entry);
+        }
+    }
+    if errors.count() == before && entries.iter().any(|entry| entry.train.is_some()) {
+        for at in assigned.into_iter().filter(|at| !reached.contains(&position(at))) {
+            errors.push(at, diag::buffer_without_training());
         }
     }
     if errors.count() > before || !items.whole {
@@ -52,6 +74,14 @@ pub(super) fn resolve(item: &Item, items: &Items<'_>, errors: &mut Errors) -> Op
     }
     let model = Model { name, tensors: tensors.into_iter().map(|tensor| tensor.tensor).collect() };
     Some(Resolved { model, entries, spans })
+}
+
+/// What tells places apart, those in layers from elsewhere too.
+fn position(at: &At) -> (usize, usize, Option<(String, usize, usize)>) {
+    let place = |span: proc_macro2::Span| (span.start().line, span.start().column);
+    let inside =
+        at.inside.as_ref().map(|inside| (inside.layer.to_string(), place(inside.span).0, place(inside.span).1));
+    (place(at.span).0, place(at.span).1, inside)
 }
 
 fn runtime_dimensions(definition: &Definition) -> impl Iterator<Item = (&str, &crate::syntax::Bounds)> {
@@ -82,7 +112,9 @@ fn fixed_dimensions<'a>(definition: &'a Definition, function: &'a Function) -> B
             mentions::mentioned(value, &mut open);
         }
     }
-    runtime_dimensions(definition).map(|(name, _)| name).filter(|name| seen.contains(name)).collect()
+    // What a type that could not be read would have fixed is not known.
+    let all = function.parameters.iter().any(|parameter| matches!(parameter.ty.kind, TypeKind::Poison));
+    runtime_dimensions(definition).map(|(name, _)| name).filter(|name| all || seen.contains(name)).collect()
 }
 
 impl<'a> Resolver<'a, '_> {
@@ -185,6 +217,10 @@ impl<'a> Resolver<'a, '_> {
             Value::Nothing if attributes.train.is_some() => None,
             _ => self.results(function, value),
         };
+        self.update_outputs();
+        for (k, tap) in std::mem::take(&mut self.taps).into_iter().enumerate() {
+            self.graph.output(Output { role: Role::Tap(k), name: tap.path, value: tap.value, loops: 0 });
+        }
         self.frames.pop();
         let results = results?;
         if self.errors.is_empty() {
@@ -199,6 +235,7 @@ impl<'a> Resolver<'a, '_> {
             at,
             docs: attributes.docs.clone(),
             graph: std::mem::take(&mut self.graph),
+            training: None,
             train,
             arguments,
             results,
@@ -327,6 +364,10 @@ impl<'a> Resolver<'a, '_> {
             Some(TypeKind::Tuple(parts)) => parts.iter().collect(),
             _ => function.result.iter().collect(),
         };
+        if values.iter().any(|value| matches!(value, Value::Tuple(_))) {
+            self.report(span, diag::nested_result(&name));
+            return None;
+        }
         let mut types = vec![];
         for (k, value) in values.into_iter().enumerate() {
             let dtype = match declared.get(k).map(|ty| &ty.kind) {
@@ -356,8 +397,15 @@ impl<'a> Resolver<'a, '_> {
         let Some(params) = &train.params else { return Train { params: None, tensors: all.collect() } };
         let matching: Vec<usize> = all.filter(|index| matches(&params.value, &tensors[*index].tensor.name)).collect();
         if matching.is_empty() && !tensors.is_empty() {
-            let names: Vec<&str> = tensors.iter().map(|tensor| tensor.tensor.name.as_str()).collect();
-            self.report(params.span, diag::pattern_without_match(&params.value, &names));
+            let names = tensors.iter().map(|tensor| tensor.tensor.name.as_str());
+            // What stands before a point may be meant with all that follows.
+            let patterns = names.flat_map(|name| {
+                let parts = name.match_indices('.').map(|(at, _)| format!("{}.*", &name[..at]));
+                parts.chain([name.to_string()]).collect::<Vec<_>>()
+            });
+            let patterns: BTreeSet<String> = patterns.collect();
+            let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
+            self.report(params.span, diag::pattern_without_match(&params.value, &patterns));
         }
         Train { params: Some(params.value.clone()), tensors: matching }
     }

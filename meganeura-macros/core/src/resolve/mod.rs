@@ -22,10 +22,13 @@ mod instance;
 mod items;
 mod loops;
 mod mentions;
+mod moving;
 mod names;
 mod tensors;
 mod types;
+mod update;
 mod value;
+mod writes;
 
 #[cfg(test)]
 mod tests;
@@ -43,7 +46,7 @@ pub use items::Items;
 use crate::errors::{At, Errors, Inside};
 use crate::ir::{Graph, Origin, SpanId, Type, ValueId};
 use crate::syntax::{Element, Expr, Function, Item, TypeKind};
-use value::{Layer, LoopId, Value};
+use value::{Layer, LoopId, Row, Value};
 
 /// A model whose every entry is a graph.
 #[derive(Clone, Debug)]
@@ -65,8 +68,11 @@ pub struct Entry {
     pub at: At,
     /// Its doc attributes as written.
     pub docs: TokenStream,
-    /// The forward computation; its outputs are the results.
+    /// The forward computation; its outputs are the results, then what is tapped.
     pub graph: Graph,
+    /// What a training step computes before gradients, where that is something else: its outputs hold updates of buffers
+    /// as well.
+    pub training: Option<Graph>,
     /// Which parameters it trains, where it is a loss.
     pub train: Option<Train>,
     /// What a call passes, in order; argument k is read by the store of that number.
@@ -111,12 +117,24 @@ pub(super) struct Resolver<'a, 'e> {
     instantiating: Vec<&'a Item>,
     frames: Vec<Frame<'a>>,
     /// Loops that are open, outermost first.
-    loops: Vec<LoopId>,
+    loops: Vec<OpenLoop>,
     loop_count: u32,
-    /// Tensors that were read, by index, and their rows in loops.
-    reads: BTreeMap<(usize, Vec<LoopId>), ValueId>,
+    /// Tensors that were read, by index, and their rows.
+    reads: BTreeMap<(usize, Vec<Row>), ValueId>,
     /// Which tensors the entry trains.
     trained: Vec<bool>,
+    /// Whether this is what a training step runs.
+    training: bool,
+    /// Whether a training step differs from a call.
+    depends_on_mode: bool,
+    /// Assignments to buffers.
+    written: Vec<writes::Written>,
+    /// Buffers with a new value.
+    changed: BTreeSet<usize>,
+    /// Rows of buffers that open loops have written.
+    stacked: Vec<(LoopId, writes::Rows)>,
+    /// Values that a traced call gives.
+    taps: Vec<functions::taps::Tap>,
     /// Runtime dimensions whose absence was reported.
     unbound: BTreeSet<String>,
     /// Members whose tensors' names were reported, by line and column.
@@ -126,6 +144,14 @@ pub(super) struct Resolver<'a, 'e> {
     layers: u32,
     /// Random numbers of the entry so far, by the places that make them.
     places: u32,
+}
+
+/// A loop whose body is being resolved; the graph has one open block for each.
+struct OpenLoop {
+    id: LoopId,
+    /// Its index in the graph, from 0.
+    index: ValueId,
+    count: Dim,
 }
 
 /// A function, or the members of an item, while its names mean something.
@@ -223,6 +249,12 @@ impl<'a, 'e> Resolver<'a, 'e> {
             loop_count: 0,
             reads: BTreeMap::new(),
             trained: vec![],
+            training: false,
+            depends_on_mode: false,
+            written: vec![],
+            changed: BTreeSet::new(),
+            stacked: vec![],
+            taps: vec![],
             unbound: BTreeSet::new(),
             collided: BTreeSet::new(),
             depth: 0,

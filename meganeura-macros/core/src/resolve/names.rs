@@ -207,18 +207,15 @@ impl<'a> Names<'a, '_> {
                         self.locals.push(Local { name: &item.name, is_layer: true });
                     }
                     Over::Numbered { index, item, array } => {
-                        self.errors.push(repeat.span, diag::not_available("a loop that counts"));
                         self.expression(array);
                         self.locals.push(Local::value(&index.name));
                         self.locals.push(Local { name: &item.name, is_layer: true });
                     }
                     Over::Together { items, arrays } => {
-                        self.errors.push(repeat.span, diag::not_available("a loop over several arrays"));
                         arrays.iter().for_each(|array| self.expression(array));
                         self.locals.extend(items.iter().map(|item| Local { name: &item.name, is_layer: true }));
                     }
                     Over::Range { index, bounds } => {
-                        self.errors.push(repeat.span, diag::not_available("a loop over numbers"));
                         self.expression(&bounds.low);
                         self.expression(&bounds.high);
                         self.locals.push(Local::value(&index.name));

@@ -6,12 +6,12 @@ use meganeura_shaders::schedule::{self, Init};
 use proc_macro2::Span;
 
 use super::instance::{Member, Place, join};
-use super::value::{LoopId, Value};
+use super::value::{Row, Value};
 use super::{Resolver, initialisers};
 use crate::diag::resolve as diag;
 use crate::ir::{StoreKind, ValueId};
-use crate::ops::Op;
-use crate::syntax::{Attributes, Element, Expr, ExprKind, TensorMember, TypeKind};
+use crate::ops::{Op, Slice};
+use crate::syntax::{Attributes, Element, Expr, ExprKind, TensorMember, TensorRole, TypeKind};
 
 /// A tensor of the model.
 #[derive(Clone, Debug)]
@@ -19,6 +19,8 @@ pub(super) struct Tensor {
     pub(super) tensor: schedule::Tensor,
     /// The member that declares it.
     pub(super) span: Span,
+    /// Whether functions may assign it, and when that has an effect.
+    pub(super) role: TensorRole,
 }
 
 impl<'a> Resolver<'a, '_> {
@@ -34,11 +36,14 @@ impl<'a> Resolver<'a, '_> {
             TypeKind::Tuple(_) | TypeKind::Poison => return None,
         };
         if element != Element::F32 {
-            self.report(member.ty.span, diag::parameter_type(element.name()));
+            self.report(member.ty.span, diag::parameter_type(word(member.role), element.name()));
             return None;
         }
         let sizes: Option<Vec<i64>> = axes.iter().map(|axis| self.static_size(member, axis)).collect();
-        let init = self.initialiser(member.initialiser.as_ref()?);
+        let init = match &member.initialiser {
+            None if member.role == TensorRole::State => Some(Init::Constant(0.0)),
+            initialiser => self.initialiser(initialiser.as_ref()?),
+        };
         let (sizes, init) = (sizes?, init?);
         if initialisers::needs_fan(init) && sizes.len() < 2 {
             let span = member.initialiser.as_ref().map_or(member.name.span, |init| init.span);
@@ -50,8 +55,10 @@ impl<'a> Resolver<'a, '_> {
         self.check_size(member.ty.span, &dims)?;
         let segment = attributes.name.as_ref().map_or(member.name.name.as_str(), |text| text.value.as_str());
         let name = join(&place.prefix, segment);
-        let trained = !place.frozen && attributes.frozen.is_none();
-        let tensor = schedule::Tensor { name, shape, loops: place.counts.len(), trained, init };
+        let role = member.role;
+        let trained = !place.frozen && attributes.frozen.is_none() && role == TensorRole::Param;
+        let saved = role != TensorRole::State;
+        let tensor = schedule::Tensor { name, shape, loops: place.counts.len(), trained, saved, init };
         let span = self.place(member.name.span).span;
         // Names can only be equal where they are with `{}` for each number.
         let form: Vec<&str> = tensor.name.split('.').map(|part| if is_index(part) { "{}" } else { part }).collect();
@@ -67,7 +74,7 @@ impl<'a> Resolver<'a, '_> {
                 self.report(at, message);
             }
         }
-        self.tensors.push(Tensor { tensor, span });
+        self.tensors.push(Tensor { tensor, span, role });
         let index = self.tensors.len() - 1;
         self.instance_mut().tensor_names.insert(segment.to_string(), index);
         Some(Member::Tensor(index))
@@ -136,7 +143,7 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// The value of a tensor, or of its row where loops pick one.
-    pub(super) fn read(&mut self, index: usize, rows: &[LoopId]) -> ValueId {
+    pub(super) fn read(&mut self, index: usize, rows: &[Row]) -> ValueId {
         let mut value = match self.reads.get(&(index, vec![])) {
             Some(value) => *value,
             None => {
@@ -151,20 +158,43 @@ impl<'a> Resolver<'a, '_> {
                 value
             }
         };
+        let mut level = 0;
         for depth in 1..=rows.len() {
             let key = (index, rows[..depth].to_vec());
+            if let Row::Each(id) = rows[depth - 1] {
+                level = self.level(id).unwrap_or(level);
+            }
             value = match self.reads.get(&key) {
                 Some(row) => *row,
                 None => {
-                    let level = self.loops.iter().position(|id| *id == rows[depth - 1]).map_or(0, |level| level + 1);
-                    let inner = self.graph.open.split_off(level);
-                    let row = self.graph.stack_in(value);
-                    self.graph.open.extend(inner);
+                    let row = self.pick(value, rows[depth - 1], level);
                     self.reads.insert(key, row);
                     row
                 }
             };
+            level += usize::from(matches!(rows[depth - 1], Row::Each(_)));
         }
+        value
+    }
+
+    /// A row of an array; nodes go to the block inside of `level` loops.
+    fn pick(&mut self, array: ValueId, row: Row, level: usize) -> ValueId {
+        let inner = self.graph.open.split_off(level);
+        let slice = |from: i64, count: i64| Slice { axis: 0, from: Dim::from(from), to: Dim::from(from + count) };
+        let mut inner = inner.into_iter();
+        let value = match row {
+            Row::Each(_) => {
+                self.graph.open.extend(inner.next());
+                self.graph.stack_in(array)
+            }
+            Row::At(at) => {
+                let row = self.graph.emit(Op::Slice(slice(at, 1)), &[array]);
+                let shape = self.graph.shape(row)[1..].to_vec();
+                self.graph.reshape(row, shape)
+            }
+            Row::Part(from, count) => self.graph.emit(Op::Slice(slice(from, count)), &[array]),
+        };
+        self.graph.open.extend(inner);
         value
     }
 
@@ -191,6 +221,15 @@ impl<'a> Resolver<'a, '_> {
         if smaller {
             store.below = Some(below.clone());
         }
+    }
+}
+
+/// The word that declares it.
+pub(super) fn word(role: TensorRole) -> &'static str {
+    match role {
+        TensorRole::Param => "param",
+        TensorRole::Buffer => "buffer",
+        TensorRole::State => "state",
     }
 }
 

@@ -91,7 +91,7 @@ impl<'a> Resolver<'a, '_> {
             (TypeKind::Scalar(Element::U32), Value::Size(dim)) => {
                 self.frame_mut().sizes.insert(name, dim.clone());
             }
-            (TypeKind::Scalar(Element::U32), Value::Tensor(_)) => {
+            (TypeKind::Scalar(Element::U32), Value::Tensor(_) | Value::Index(_)) => {
                 let mut sizes = vec![];
                 let types = function.parameters.iter().map(|parameter| &parameter.ty).chain(&function.result);
                 types.for_each(|ty| mentions::mentioned_in_type(ty, &mut sizes));
@@ -212,6 +212,7 @@ impl<'a> Resolver<'a, '_> {
             }
             (Value::Size(dim), Element::U32) => self.graph.symbols.bounds(dim).1 >= 0,
             (Value::Size(_), Element::I32) => true,
+            (Value::Index(_), Element::U32) => true,
             (Value::Tensor(id), element) => {
                 let ty = self.graph.ty(*id);
                 ty.shape.is_empty() && dtype(element) == ty.dtype

@@ -30,6 +30,8 @@ pub(super) enum Value<'a> {
     Tuple(Vec<Value<'a>>),
     /// A value of the graph.
     Tensor(ValueId),
+    /// An integer that changes with a loop, or a polynomial over runtime dimensions beside that.
+    Index(Affine),
     /// One layer.
     Layer(Layer<'a>),
     /// An array of layers, and its length.
@@ -45,8 +47,28 @@ pub(super) enum Value<'a> {
 pub(super) struct Layer<'a> {
     /// Its members.
     pub(super) instance: Rc<Instance<'a>>,
-    /// For each array around it, outermost first, the loop that picks its element.
-    pub(super) rows: Vec<LoopId>,
+    /// What picks its element of the arrays around it, outermost first.
+    pub(super) rows: Vec<Row>,
+}
+
+/// How an element of an array of layers is picked, or several of them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Row {
+    /// By a loop, one after the other.
+    Each(LoopId),
+    /// The one at this place.
+    At(i64),
+    /// An array again: that many from this place on.
+    Part(i64, i64),
+}
+
+/// `factor · index + offset`, where a loop counts the index from 0.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Affine {
+    pub(super) id: LoopId,
+    /// Not 0.
+    pub(super) factor: i64,
+    pub(super) offset: Dim,
 }
 
 /// A loop, once in each resolver.
@@ -113,6 +135,7 @@ impl<'a> Resolver<'a, '_> {
             Value::List(parts) => format!("[{}]", self.show_all(parts)),
             Value::Tuple(parts) => format!("({})", self.show_all(parts)),
             Value::Tensor(id) => self.show_type(self.graph.ty(*id)),
+            Value::Index(_) => "a number that changes with its loop".into(),
             Value::Layer(layer) => format!("the layer `{}`", layer.instance.name),
             Value::Layers(layer, _) => format!("the array of layers `{}`", layer.instance.name),
             Value::Init(_) => "an initialiser".into(),

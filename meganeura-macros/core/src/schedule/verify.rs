@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use meganeura_shaders::dim::{Env, Shape};
 use meganeura_shaders::schedule::{
     Binding, BufferId, BufferKind, Condition, Dispatch, ELEMENT, Item, Lead, MAX_BINDINGS, MAX_WORDS, Member, Operand,
-    Place, Plan, Schedule, Slot, Step, Word, steps,
+    Place, Plan, Role, Schedule, Slot, Step, Word, steps,
 };
 
 use super::hazards::{are_apart, place_barriers, steps_mut};
@@ -62,8 +62,12 @@ fn verify_step(step: &Step, schedule: &Schedule, samples: &[Env], written: &mut 
         return Err(format!("reads `{}` before it is written", name(place)));
     }
     for member in &step.members {
-        let kind = &schedule.buffers[member.write.buffer].kind;
-        if !matches!(kind, BufferKind::Arena { .. } | BufferKind::Output(_)) {
+        let is_own = match schedule.buffers[member.write.buffer].kind {
+            BufferKind::Arena { .. } | BufferKind::Output(_) => true,
+            BufferKind::Tensor(k) => schedule.outputs.iter().any(|output| output.role == Role::Update(k)),
+            BufferKind::Argument(_) | BufferKind::Random => false,
+        };
+        if !is_own {
             return Err(format!("writes `{}`, which is not its own", name(&member.write)));
         }
         written[member.write.buffer] = true;

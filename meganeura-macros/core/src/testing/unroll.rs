@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use meganeura_shaders::dim::{Dim, Env};
-use meganeura_shaders::prog::{Const, Instr};
+use meganeura_shaders::prog::{Const, DType, Instr};
 
 use crate::ir::{BlockId, Graph, Node, ROOT, Repeat, ValueId};
 use crate::ops::{Op, Pad, Slice};
@@ -62,12 +62,20 @@ impl Unroll<'_> {
             for (stack, result) in stacks.iter_mut().zip(&body.results[repeat.carried..]) {
                 let shape = [&[Dim::from(1)], &self.graph.shape(*result)[..]].concat();
                 let row = self.flat.reshape(map[result], shape);
+                let is_bool = self.flat.ty(row).dtype == DType::Bool;
+                let row = if is_bool { self.flat.cast(DType::U32, row) } else { row };
                 let pad = Pad { axis: 0, before: Dim::from(i), total: repeat.count.clone() };
                 let part = self.flat.emit(Op::Pad(pad), &[row]);
                 *stack = Some(stack.map_or(part, |sum| self.flat.add(sum, part)));
             }
         }
-        carried.into_iter().chain(stacks.into_iter().flatten()).collect()
+        let results = body.results[repeat.carried..].iter();
+        let stacks = stacks.into_iter().flatten().zip(results).map(|(stack, result)| {
+            let is_bool = self.graph.ty(*result).dtype == DType::Bool;
+            if is_bool { self.flat.cast(DType::Bool, stack) } else { stack }
+        });
+        let stacks: Vec<ValueId> = stacks.collect();
+        carried.into_iter().chain(stacks).collect()
     }
 
     fn row(&mut self, source: ValueId, i: i64) -> ValueId {

@@ -77,7 +77,7 @@ mod through_three_crates {
             d: Block<dim>,
             e: Inner<dim = 8>,
             f: Hidden<dim>,
-            pub fn run(x: f32[n, dim]) -> f32[n, dim] { e.run(d(c(b(a(x))))) }
+            pub fn run(x: f32[n, dim]) -> f32[n, dim] { e.run(d(c(b(a(f.inner(x)))))) }
         }
     }
 }

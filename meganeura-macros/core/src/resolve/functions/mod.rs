@@ -12,6 +12,7 @@ mod pick;
 mod random;
 mod reductions;
 mod shape;
+pub(super) mod taps;
 
 use meganeura_shaders::dim::Dim;
 use meganeura_shaders::pointwise::Un;
@@ -96,7 +97,7 @@ pub(super) struct Call<'a> {
 }
 
 /// The tables, by family.
-const FAMILIES: [&[Row]; 10] = [
+const FAMILIES: [&[Row]; 11] = [
     elementwise::ROWS,
     reductions::ROWS,
     order::ROWS,
@@ -107,6 +108,7 @@ const FAMILIES: [&[Row]; 10] = [
     einsum::ROWS,
     losses::ROWS,
     random::ROWS,
+    taps::ROWS,
 ];
 
 /// Functions that the language has and this version does not.
@@ -120,7 +122,6 @@ pub(super) const UNAVAILABLE: &[&str] = &[
     "upsample_nearest",
     "upsample_bilinear",
     "multinomial",
-    "tap",
 ];
 
 const UNARY: &[Parameter] = &[needs("x", Kind::Float)];
@@ -183,6 +184,7 @@ impl<'a> Resolver<'a, '_> {
             let value = slot.map(|expr| (self.expression(expr), Source::Expr(expr)));
             values.push(value);
         }
+        let values: Vec<_> = values.into_iter().map(|value| value.map(|value| self.settled_operand(value))).collect();
         let rank = match values.first() {
             Some(Some((Value::Tensor(id), _))) => Some(self.graph.shape(*id).len()),
             Some(Some((Value::Poison, _))) => None,

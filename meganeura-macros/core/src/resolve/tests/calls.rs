@@ -173,7 +173,7 @@ fn functions_do_not_call_themselves_and_know_their_arguments() {
         model M<batch in 1..=4> { bs: [Linear<4, 4>; 2], pub fn run(x: f32[batch, 4]) -> f32[batch, 4] { bs(x) } }
             1:98: `bs` is an array of layers: call them one by one, `for layer in bs { x = layer(x); }`
         model M<batch in 1..=4> { bs: [Linear<4, 4>; 2], pub fn run(x: f32[batch, 4]) -> f32[batch, 4] { bs[0](x) } }
-            1:100: one layer of an array outside of a loop is not available yet
+            no mistake
         model M<batch in 1..=4> { bs: [Linear<4, 4>; 2], pub fn run(x: f32[batch, 4]) -> f32[4, 4] { bs.weight } }
             1:97: `bs` is an array of layers: take them one by one, `for layer in bs`
     "#]]

@@ -60,8 +60,6 @@ fn the_classifier_is_two_graphs_over_four_tensors() {
 #[test]
 fn the_decoder_lacks_what_is_not_available_and_nothing_else() {
     expect![[r#"
-        17:11: `state` is not available yet
-        18:11: `state` is not available yet
         21:17: `rope` is not available yet
         22:17: `rope` is not available yet
         25:17: `attention` is not available yet

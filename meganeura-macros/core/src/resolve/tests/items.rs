@@ -48,8 +48,7 @@ fn items_and_members_are_declared_once() {
             1:36: `#[store]` is not available yet
             1:62: `#[checkpoint]` is not available yet
         model M { buffer b: f32[4] = zeros; state s: f32[4]; }
-            1:18: `buffer` is not available yet
-            1:43: `state` is not available yet
+            no mistake
         model M { pub fn f(x: u8[4]) -> u8[4] { x } }
             1:33: `u8` is for arguments: their bytes are brought in as u32, so the result is `u32`
     "#]]
@@ -159,7 +158,7 @@ fn dimensions_and_sizes_are_positive_constants() {
         model M { a: [Linear<4, 4>; 3], #[name = "a.1"] y: Linear<4, 4>, }
             1:52: two tensors are called `a.1.weight`, the first on line 1: give one a `#[name = ".."]`
         model M { a: Linear<4, 4>, #[train(params = "b.*")] pub fn f(x: f32[4]) -> f32 { sum(a(x)) } }
-            1:45: `b.*` names no parameter that is trained
+            1:45: `b.*` names no parameter that is trained, did you mean `a.*`?
     "#]]
     .assert_eq(&in_source(&[
         "model M<n = 0> { a: Linear<n, 4>, }",

@@ -1,10 +1,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod buffers;
 mod calls;
 mod first_page;
+mod forms;
 mod functions;
 mod items;
+mod loops;
 mod many;
+mod meaning;
 mod mutations;
 mod shapes;
 mod structure;

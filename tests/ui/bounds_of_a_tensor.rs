@@ -1,0 +1,14 @@
+use meganeura::model;
+
+model! {
+    pub model Net<hidden = 128, batch in 1..=256> {
+        fc1: Linear<784, hidden>,
+        fc2: Linear<hidden, 10>,
+
+        pub fn run(x: f32[batch, 784], pos: f32 in 0..4, ids: u32[batch] in 0..3) -> f32[batch, 10] {
+            fc2(relu(fc1(x)))
+        }
+    }
+}
+
+fn main() {}

@@ -1,0 +1,14 @@
+use meganeura::model;
+
+model! {
+    pub model Net<hidden = 128, batch in 1..=256> {
+        fc: Linear<784, 10>,
+        buffer mean: f32[10] = zeros;
+        #[train] pub fn loss(x: f32[batch, 784]) -> f32 {
+            for i in 0..3 { mean = mean + f32(i); }
+            sum(fc(x))
+        }
+    }
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+use meganeura::model;
+
+model! {
+    pub model Net<hidden = 128, batch in 1..=256> {
+        fc: Linear<784, 10>,
+        buffer mean: f32[10] = zeros;
+        #[train] pub fn loss(x: f32[batch, 784]) -> f32 { mean = x[0]; sum(fc(x)) }
+    }
+}
+
+fn main() {}

@@ -1,0 +1,14 @@
+use meganeura::model;
+
+model! {
+    pub model Net<hidden = 128, batch in 1..=256> {
+        a: Linear<784, 10>,
+        #[name = "a"] b: Linear<784, 10>,
+
+        pub fn run(x: f32[batch, 784]) -> f32[batch, 10] {
+            a(x) + b(x)
+        }
+    }
+}
+
+fn main() {}

@@ -1,0 +1,19 @@
+use meganeura::model;
+
+model! {
+    pub model Net<hidden = 128, batch in 1..=256> {
+        fc1: Linear<784, hidden>,
+        fc2: Linear<hidden, 10>,
+
+        pub fn run(x: f32[batch, 784]) -> f32[batch, 10] {
+            let a = matmul(x, x);
+            let b = x.view([4]);
+            let c = concatenate([x, x]);
+            let d = sum(x, dim = 1, keepdim = true);
+            let e = x.shape;
+            fc2(relu(fc1(x)))
+        }
+    }
+}
+
+fn main() {}
