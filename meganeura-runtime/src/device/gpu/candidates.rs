@@ -1,7 +1,7 @@
 //! Which devices the driver library finds, and opening one.
 
 use super::super::{DeviceInfo, DeviceKind};
-use super::context::panic_message;
+use super::context::{exclusive, panic_message};
 use blade_graphics as gpu;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -22,6 +22,7 @@ pub(in super::super) struct Candidate {
 
 /// Devices that can be opened, hardware first, and the reasons why others cannot.
 pub(in super::super) fn candidates() -> (Vec<Candidate>, Vec<String>) {
+    let _exclusive = exclusive();
     let reports = match caught(gpu::Context::enumerate) {
         Ok(reports) => reports,
         Err(reason) => return (Vec::new(), vec![reason]),
@@ -41,6 +42,7 @@ pub(in super::super) fn candidates() -> (Vec<Candidate>, Vec<String>) {
 
 impl Candidate {
     pub(in super::super) fn open(&self) -> Result<gpu::Context, String> {
+        let _exclusive = exclusive();
         let desc = gpu::ContextDesc { device_id: Some(self.id), ..Default::default() };
         // SAFETY: the call asks that no other code changes the process environment or the driver's state at the same
         // time; nothing of this crate does.

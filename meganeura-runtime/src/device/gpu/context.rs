@@ -11,7 +11,7 @@ use std::any::Any;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub(super) struct Context {
     gpu: ManuallyDrop<Arc<gpu::Context>>,
@@ -21,6 +21,13 @@ pub(super) struct Context {
     heap: u64,
     lost: OnceLock<String>,
     allocated: AtomicU64,
+}
+
+/// Held while instances and devices are made or destroyed: NVIDIA's driver (580, 595) crashes now and then if that happens
+/// on several threads at once (github.com/kvark/blade, issue 336).
+pub(super) fn exclusive() -> MutexGuard<'static, ()> {
+    static DRIVER: Mutex<()> = Mutex::new(());
+    DRIVER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A point in the queue that can be waited for.
@@ -125,6 +132,7 @@ impl Drop for Context {
         if self.is_lost() {
             return;
         }
+        let _exclusive = exclusive();
         // SAFETY: `gpu` is not used after this, since `self` is being dropped.
         #[allow(unsafe_code)]
         unsafe {

@@ -2,6 +2,8 @@
 //!
 //! Where the question fails, or on platforms without Vulkan, the baseline holds.
 
+#[cfg(not(any(target_os = "macos", target_os = "ios")))]
+use super::context::exclusive;
 use super::limits::Limits;
 
 /// The limits of the device with this name, and the bytes of its device-local heaps.
@@ -9,6 +11,7 @@ use super::limits::Limits;
 #[allow(unsafe_code)]
 pub(super) fn query(name: &str) -> Option<(Limits, u64)> {
     use ash::vk;
+    let _exclusive = exclusive();
     // SAFETY: loading the Vulkan library runs its initialisers, as opening the device did just before.
     let entry = unsafe { ash::Entry::load() }.ok()?;
     let application = vk::ApplicationInfo::default().api_version(vk::API_VERSION_1_1);
