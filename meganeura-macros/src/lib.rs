@@ -1,6 +1,7 @@
 //! The procedural macros of meganeura: tokens in, tokens or errors out. The compiler is the crate `meganeura-core`.
 
 use meganeura_core::pipeline;
+use meganeura_core::watch::Watch;
 use proc_macro::TokenStream;
 
 /// What `meganeura::model!` expands to: `[$crate]`, then the items.
@@ -14,11 +15,10 @@ pub fn __model(tokens: TokenStream) -> TokenStream {
 pub fn __item(tokens: TokenStream) -> TokenStream {
     // Read here and nowhere else; dumps go to the terminal and change no output.
     let wanted = std::env::var("MEGANEURA_DUMP").unwrap_or_default();
-    let expansion = pipeline::expand_item(tokens.into(), &wanted);
-    for dump in &expansion.dumps {
-        show(dump);
-    }
-    expansion.tokens.into()
+    let mut watch = Watch::new(&wanted);
+    let expanded = pipeline::expand_item(tokens.into(), &mut watch);
+    watch.texts.iter().for_each(|text| show(text));
+    expanded.into()
 }
 
 #[allow(clippy::print_stderr)]

@@ -9,8 +9,9 @@ use meganeura_core::egraph::Memo;
 use meganeura_core::emit::Scheduled;
 use meganeura_core::interp;
 use meganeura_core::ir::{Graph, StoreKind};
-use meganeura_core::pipeline::{Dumps, scheduled};
+use meganeura_core::pipeline::scheduled;
 use meganeura_core::testing::{bare_schedule, bind, contents, random_smooth_graph, training};
+use meganeura_core::watch::Watch;
 use meganeura_runtime::__private::{AnyArgument, Entry, Model, Session, Trainer};
 use meganeura_runtime::testing::devices;
 use meganeura_runtime::{Device, Sgd};
@@ -126,7 +127,7 @@ fn check(on_cpu: &[Device], on_vulkan: &[Device], seed: u64) -> bool {
         runs.extend(on_cpu.iter().map(|device| (device, Scheduled { schedule: schedule.clone(), texts: vec![] })));
     }
     for device in on_vulkan {
-        let made = scheduled(&graph, "random", &mut Memo::default(), &mut Dumps::default());
+        let made = scheduled(&graph, "random", &mut Memo::default(), &mut Watch::default());
         runs.push((device, made.unwrap_or_else(|fault| panic!("seed {seed}: {fault:?}\n{graph}"))));
     }
     for (device, made) in &runs {

@@ -1,11 +1,24 @@
 //! `cargo xtask bench [--device NAME] [--torch PYTHON]`: builds and runs the measuring program, then the peers.
+//! `cargo xtask bench --expansion` measures the compiler instead, built with optimisation and without.
 
 use std::process::Command;
 
 use crate::run;
 
+/// Runs the compiler's own measurement under two profiles.
+fn expansion() -> Result<(), String> {
+    let run = |profile| {
+        let words = ["run", "--quiet", "--profile", profile, "--package", "meganeura-core"];
+        run::cargo(&[&words[..], &["--features", "testing", "--example", "expansion"]].concat(), &[])
+    };
+    ["release", "plain"].into_iter().try_for_each(run)
+}
+
 /// Runs `meganeura-bench` with the given options, and PyTorch beside it if a Python that has it is named.
 pub fn run(options: &[&str]) -> Result<(), String> {
+    if options == ["--expansion"] {
+        return expansion();
+    }
     let (own, torch) = match options.iter().position(|word| *word == "--torch") {
         Some(at) => {
             let Some(python) = options.get(at + 1) else { return Err("--torch needs the path of a Python".into()) };

@@ -23,3 +23,4 @@ pub mod syntax;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod unused;
+pub mod watch;

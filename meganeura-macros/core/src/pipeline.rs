@@ -24,15 +24,8 @@ use crate::prune::prune;
 use crate::resolve::{self, Items, Resolved};
 use crate::sharing::{self, Arrived};
 use crate::syntax::{self, Item, ItemKind, Source};
+use crate::watch::Watch;
 use crate::{diag, schedule, unused};
-
-/// What `model!` becomes, and what was asked to be shown.
-pub struct Expansion {
-    /// The tokens.
-    pub tokens: TokenStream,
-    /// Texts of stages, for the terminal.
-    pub dumps: Vec<String>,
-}
 
 /// The first call: expands `[$crate] items..`.
 pub fn expand(tokens: TokenStream) -> TokenStream {
@@ -49,24 +42,24 @@ pub fn expand(tokens: TokenStream) -> TokenStream {
     quote!(#errors #types #chains #unused #names)
 }
 
-/// The second call, one for each item: expands what its chain has gathered. `wanted` lists the stages to show: graph,
-/// egraph, schedule, wgsl.
-pub fn expand_item(tokens: TokenStream, wanted: &str) -> Expansion {
+/// The second call, one for each item: expands what its chain has gathered.
+pub fn expand_item(tokens: TokenStream, watch: &mut Watch<'_>) -> TokenStream {
     let mut errors = Errors::new();
-    let mut dumps = Dumps { wanted: wanted.split(',').map(str::trim).collect(), texts: vec![] };
     let Arrived { facade, source, mut imported } = sharing::arrive(tokens, &mut errors);
-    let Some(item) = source.items.first() else {
-        return Expansion { tokens: errors.to_compile_errors(), dumps: vec![] };
-    };
+    watch.passed("parse");
+    let Some(item) = source.items.first() else { return errors.to_compile_errors() };
     let mut items = Items::arrived(&source, &imported);
     let sound = resolve::check(&source, &mut items, &mut errors);
-    let model = compile(item, &items, &mut errors, &mut dumps).map(|compiled| {
+    watch.passed("check");
+    let model = compile(item, &items, &mut errors, watch).map(|compiled| {
         let late = items.definition_of(item).filter(|(_, imported)| *imported).map(|(definition, _)| definition);
         emit::planned(&facade, item, late, &compiled)
     });
     let carrier = sharing::units(&source.items, &sound, &mut imported).map(|id| sharing::carrier(item, &id, &imported));
     let errors = errors.to_compile_errors();
-    Expansion { tokens: quote!(#errors #model #carrier), dumps: dumps.texts }
+    let tokens = quote!(#errors #model #carrier);
+    watch.passed("emit");
+    tokens
 }
 
 /// Parses one invocation and reports what its text shows: form, names, arity, cycles.
@@ -87,13 +80,15 @@ fn types(facade: &TokenStream, source: &Source) -> TokenStream {
 }
 
 /// One model: resolve, differentiate, and every entry to its schedule; nothing if it has mistakes.
-pub fn compile(item: &Item, items: &Items<'_>, errors: &mut Errors, dumps: &mut Dumps<'_>) -> Option<Compiled> {
+pub fn compile(item: &Item, items: &Items<'_>, errors: &mut Errors, watch: &mut Watch<'_>) -> Option<Compiled> {
     if item.kind == ItemKind::Layer {
         return None;
     }
     let before = errors.count();
     let resolved = resolve::resolve_model(item, items, errors)?;
+    watch.passed("resolve");
     let trained = trained(&resolved, errors);
+    watch.passed("differentiate");
     if errors.count() > before {
         return None;
     }
@@ -101,7 +96,7 @@ pub fn compile(item: &Item, items: &Items<'_>, errors: &mut Errors, dumps: &mut 
     let entries = resolved.entries.iter().zip(trained).map(|(entry, trained)| {
         let call = with_outputs(&entry.graph, |role| !matches!(role, Role::Tap(_)));
         let traces = entry.graph.outputs.iter().any(|output| matches!(output.role, Role::Tap(_)));
-        let mut scheduled = |graph: &Graph, name: &str| scheduled(graph, name, &mut memo, dumps);
+        let mut scheduled = |graph: &Graph, name: &str| scheduled(graph, name, &mut memo, watch);
         let call = scheduled(&evaluated(&call), &entry.name)?;
         let trace = traces.then(|| scheduled(&evaluated(&entry.graph), &format!("{}, traced", entry.name)));
         let train = trained.map(|graph| scheduled(&graph, &format!("{}, training", entry.name)));
@@ -143,25 +138,30 @@ fn with_outputs(graph: &Graph, keep: impl Fn(&Role) -> bool) -> Graph {
 }
 
 /// A graph to its schedule: prune, normalise, saturate and extract, lower with barriers and memory plan.
-pub fn scheduled(graph: &Graph, name: &str, memo: &mut Memo, dumps: &mut Dumps<'_>) -> Result<Scheduled, Fault> {
+pub fn scheduled(graph: &Graph, name: &str, memo: &mut Memo, watch: &mut Watch<'_>) -> Result<Scheduled, Fault> {
     let mut graph = graph.clone();
     prune(&mut graph);
     let graph = stage("prune", graph, Graph::verify)?;
-    dumps.show("graph", name, || graph.to_string());
+    watch.show("graph", name, || graph.to_string());
+    watch.passed("prune");
     let normal = stage("normalise", normalise(&graph), Graph::verify)?;
-    dumps.show("egraph", name, || egraph::dump(&graph).unwrap_or_else(|limit| limit.to_string()));
+    watch.show("egraph", name, || egraph::dump(&graph).unwrap_or_else(|limit| limit.to_string()));
+    watch.passed("normalise");
     let chosen = egraph::choose(&normal, memo).map_err(|limit| Fault::new("saturate", limit))?;
     let chosen = stage("extract", chosen, Graph::verify)?;
+    watch.passed("saturate and extract");
     let mut texts = Texts::default();
     let mut ways = |members: &[_], symbols: &mut _| variants(members, symbols, &mut texts).map_err(|e| e.to_string());
     let mut schedule = lower(&chosen, name, &mut ways).map_err(|error| Fault::new("lower", error))?;
     schedule.unfused = plain::steps(&graph);
     let schedule = stage("schedule", schedule, schedule::verify::verify)?;
-    dumps.show("schedule", name, || schedule.to_string());
+    watch.passed("lower");
+    watch.show("schedule", name, || schedule.to_string());
     for text in texts.list() {
-        dumps.show("wgsl", name, || text.clone());
+        watch.show("wgsl", name, || text.clone());
         validate(text).map_err(|error| Fault::new("generate", format!("{error}\n{text}")))?;
     }
+    watch.passed("validate");
     Ok(Scheduled { schedule, texts: texts.list().to_vec() })
 }
 
@@ -183,21 +183,6 @@ pub struct Fault {
 impl Fault {
     fn new(stage: &'static str, message: impl Display) -> Fault {
         Fault { stage, message: message.to_string() }
-    }
-}
-
-/// Texts of the stages that were asked for.
-#[derive(Default)]
-pub struct Dumps<'a> {
-    wanted: Vec<&'a str>,
-    texts: Vec<String>,
-}
-
-impl Dumps<'_> {
-    fn show(&mut self, stage: &str, entry: &str, text: impl FnOnce() -> String) {
-        if self.wanted.contains(&stage) {
-            self.texts.push(format!("── {stage} of {entry}\n{}", text()));
-        }
     }
 }
 

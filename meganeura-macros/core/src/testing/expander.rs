@@ -7,6 +7,7 @@ use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::quote;
 
 use crate::pipeline::{expand, expand_item};
+use crate::watch::Watch;
 
 /// Invocations that can name each other's items.
 #[derive(Default)]
@@ -19,6 +20,7 @@ pub struct Expander {
     /// What was asked to be shown.
     pub dumps: Vec<String>,
     wanted: String,
+    passed: Option<Box<dyn FnMut(&'static str)>>,
 }
 
 /// `path ! { input }`
@@ -36,6 +38,13 @@ impl Expander {
         expander
     }
 
+    /// One invocation alone; calls `passed` with each stage that is through, `declare` for all of the first call.
+    pub fn watched(text: &str, passed: Box<dyn FnMut(&'static str)>) -> Expander {
+        let mut expander = Expander { passed: Some(passed), ..Expander::default() };
+        expander.module("crate", text);
+        expander
+    }
+
     /// Adds what another version of the compiler may have made.
     pub fn provide(&mut self, path: &str, payload: &str) {
         self.macros.insert(path.into(), payload.parse().unwrap_or_default());
@@ -44,14 +53,21 @@ impl Expander {
     /// Adds an invocation, and follows all chains as far as they go.
     pub fn module(&mut self, module: &str, text: &str) {
         let tokens = expand(text.parse().unwrap_or_default());
+        if let Some(passed) = &mut self.passed {
+            passed("declare");
+        }
         self.take(module, tokens);
         while let Some(at) = self.waiting.iter().position(|chain| self.is_known(&chain.path)) {
             let Chain { module, path, input } = self.waiting.remove(at);
             match self.macros.get(&path) {
                 None => {
-                    let made = expand_item(input, &self.wanted);
-                    self.dumps.extend(made.dumps);
-                    self.take(&module, made.tokens);
+                    let mut watch = Watch::new(&self.wanted);
+                    if let Some(passed) = &mut self.passed {
+                        watch = watch.calling(passed);
+                    }
+                    let tokens = expand_item(input, &mut watch);
+                    self.dumps.extend(watch.texts);
+                    self.take(&module, tokens);
                 }
                 Some(payload) => {
                     let mut trees = input.into_iter();
