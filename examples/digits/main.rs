@@ -1,7 +1,8 @@
 //! Trains a classifier of handwritten digits and says how good it is on digits that it has not seen.
 //!
 //! `cargo run --release --example digits` needs no download: the 1,797 pictures of 8×8 grey values lie in
-//! `examples/data`. It writes the course of the loss to `target/digits_loss.png` and the model to
+//! `examples/data`. A part of a device's name picks the device: `cargo run --release --example digits -- llvmpipe`. It
+//! writes the course of the loss to `target/digits_loss.png` and the model to
 //! `target/digits.safetensors`, reads the model back and measures that one.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -37,7 +38,10 @@ const EPOCHS: u64 = 40;
 const BATCH: usize = 64;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let device = Device::open()?;
+    let device = match std::env::args().nth(1) {
+        Some(name) => Device::named(&name)?,
+        None => Device::open()?,
+    };
     println!("device: {device}");
     let digits = Digits::read()?;
     println!("{} digits to learn from, {} to be asked", digits.train.labels.len(), digits.test.labels.len());
