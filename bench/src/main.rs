@@ -3,6 +3,8 @@
 //! `cargo xtask bench` runs it; `--device gpu`, `--device host` or `--device NAME` picks the device, the last by a part of its name. Every figure is taken on a
 //! warm device, since an idle GPU runs at a fraction of its clock.
 
+mod decode;
+mod depth;
 mod mlp;
 mod products;
 
@@ -30,8 +32,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         _ => return Err("usage: meganeura-bench [--device gpu | --device host | --device NAME]".into()),
     };
     let open = Figure { name: "device_open", value: milliseconds(begun), unit: "ms", how: "once, cold" };
-    let figures: Vec<Figure> =
-        [open].into_iter().chain(mlp::measure(&device)?).chain(products::measure(&device)?).collect();
+    let mut figures = vec![open];
+    for measure in [mlp::measure, depth::measure, decode::measure, products::measure] {
+        figures.extend(measure(&device)?);
+    }
     print(&device, &figures);
     Ok(())
 }
