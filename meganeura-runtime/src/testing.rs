@@ -1,18 +1,29 @@
 //! The devices that tests run on: one suite, all of them.
 
+use std::io::Write;
+use std::sync::Once;
+
 use crate::device::{Device, DeviceKind};
 
 /// The CPU, a software Vulkan device, and a GPU if this machine has one. Where a Vulkan device is missing a line says
 /// so; under `CI` that is a failure.
-#[allow(clippy::print_stderr, clippy::panic)]
+#[allow(clippy::panic)]
 pub fn devices() -> Vec<Device> {
     let mut devices = vec![Device::host()];
     match vulkan() {
         Ok(all) => devices.extend(all),
-        Err(found) if std::env::var_os("CI").is_none() => eprintln!("skipped on Vulkan: {found}"),
+        Err(found) if std::env::var_os("CI").is_none() => skipped(&found),
         Err(found) => panic!("{found}"),
     }
     devices
+}
+
+/// Says once in a program that its tests skip Vulkan. Written past the capture of test output, which hides what passes.
+fn skipped(why: &str) {
+    static TOLD: Once = Once::new();
+    TOLD.call_once(|| {
+        let _ = writeln!(std::io::stderr(), "skipped on Vulkan: {why}");
+    });
 }
 
 /// One Vulkan device of each kind, or why there is none.

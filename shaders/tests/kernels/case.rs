@@ -11,6 +11,7 @@ use meganeura_shaders::reference::{Tensor, copy_targets, eval_typed};
 use meganeura_shaders::schedule::{Binding, Dispatch, Lead, Member, Operand, Place, Variant, Word};
 
 use crate::devices::{Devices, Run, on_cpu};
+use crate::tolerance::Class;
 
 /// A quiet NaN as f32, a huge number as an integer.
 const POISON: u32 = 0x7fc0_dead;
@@ -36,7 +37,9 @@ pub(crate) const LAYOUTS: [Layout; 5] = [Layout::Aligned, Layout::Inside, Layout
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Near {
     Exact,
-    /// Within this, relative to the larger of 1 and the reference.
+    /// As the class of each member's kernel says.
+    Class,
+    /// Within this, relative to the larger of 1 and the reference: less than the class.
     By(f64),
 }
 
@@ -151,7 +154,7 @@ struct Expected {
 
 impl Case {
     pub(crate) fn new(symbols: &Symbols, members: Vec<Member>) -> Case {
-        Case { symbols: symbols.clone(), members, loops: vec![], near: Near::By(1e-5), data: floats }
+        Case { symbols: symbols.clone(), members, loops: vec![], near: Near::Class, data: floats }
     }
 
     pub(crate) fn exact(mut self) -> Case {
@@ -161,6 +164,8 @@ impl Case {
     }
 
     pub(crate) fn near(mut self, by: f64) -> Case {
+        let least = self.members.iter().map(|member| Class::of(&member.kernel, member.dtype).bound());
+        assert!(least.fold(0.0, f64::max) >= by, "a case asks for no less than its class");
         self.near = Near::By(by);
         self
     }
@@ -233,10 +238,12 @@ impl Case {
         for (member, (result, at)) in self.members.iter().zip(&expected.results) {
             for (element, (expected, address)) in result.data.iter().zip(at).enumerate() {
                 let found = value(member.dtype, found[member.write.buffer][*address]);
-                let fits = match self.near {
-                    Near::Exact => found == *expected,
-                    Near::By(by) => (found - expected).abs() <= by * expected.abs().max(1.0),
+                let bound = match self.near {
+                    Near::Exact => 0.0,
+                    Near::Class => Class::of(&member.kernel, member.dtype).bound(),
+                    Near::By(by) => by,
                 };
+                let fits = found == *expected || (found - expected).abs() <= bound * expected.abs().max(1.0);
                 let (shape, kernel) = (&result.shape, &member.kernel);
                 assert!(fits, "element {element} of {shape:?} must be {expected}, found {found}: {what}\n{kernel}");
             }

@@ -272,7 +272,7 @@ fn row_programs_run_on_the_left_side() {
                 }
                 shapes.push(&right);
                 let one = member(Kernel::Contract(Arc::new(contract)), &of(&shapes), Layout::Aligned, 0);
-                let case = Case::new(&symbols, vec![one]).near(1e-4);
+                let case = Case::new(&symbols, vec![one]);
                 for size in [[1, 35, 7], [35, 67, 19], [64, 3, 999], [1, 1, 576]] {
                     case.check(&mut devices, &fit(size, step));
                 }
@@ -321,7 +321,7 @@ fn statistics_are_gathered_while_the_product_runs() {
                 let terms = vec![Term { stat: Some(stat.clone()), ..term(text) }];
                 let kernel = Kernel::Contract(Arc::new(Contract { terms, epi: epi.clone() }));
                 let one = member(kernel, &of(&[&left, &right]), Layout::Aligned, 0);
-                let case = Case::new(&symbols, vec![one]).near(1e-4);
+                let case = Case::new(&symbols, vec![one]);
                 for size in [[1, 1, 36, 8], [2, 36, 68, 20], [3, 64, 4, 576]] {
                     if size[1] % step == 0 {
                         case.check(&mut devices, &size);
@@ -355,7 +355,7 @@ fn several_products_share_a_left_side_or_bring_their_own() {
             0,
         );
         shared.reads[2].0 = shared.reads[0].0.clone();
-        let case = Case::new(&symbols, vec![shared]).data(positive).near(1e-4);
+        let case = Case::new(&symbols, vec![shared]).data(positive);
         let (_, _, texts) = case.variants();
         assert!(texts.list().iter().all(|text| text.matches("let steps").count() <= 1), "the left side is staged once");
         for size in [[1, 35, 7, 1], [35, 67, 19, 1], [64, 3, 99, 1]] {
@@ -371,7 +371,7 @@ fn several_products_share_a_left_side_or_bring_their_own() {
             0,
         );
         shared.reads[2].0 = shared.reads[0].0.clone();
-        let case = Case::new(&symbols, vec![shared]).near(1e-4);
+        let case = Case::new(&symbols, vec![shared]);
         for size in [[1, 35, 7, 1], [35, 67, 19, 1]] {
             case.check(&mut devices, &fit(size, step));
         }

@@ -12,4 +12,5 @@ mod launch;
 mod pointwise;
 mod programs;
 mod rows;
+mod tolerance;
 mod vulkan;
