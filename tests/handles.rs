@@ -17,6 +17,24 @@ model! {
         #[train]
         pub fn loss(x: f32[rows, 4], y: f32[rows, 2]) -> f32 { mse(run(x), y) }
     }
+
+    /// One of them, from a file with both.
+    #[ignore("extra.*")]
+    model First<rows in 1..=200> {
+        base: Linear<4, 37>,
+
+        /// What it makes.
+        pub fn run(x: f32[rows, 4]) -> f32[rows, 37] { tanh(base(x)) }
+    }
+
+    /// The same as a member.
+    model Holder<rows in 1..=200> {
+        #[name = ""]
+        first: First,
+
+        /// What it makes.
+        pub fn run(x: f32[rows, 4]) -> f32[rows, 37] { first.run(x) }
+    }
 }
 
 fn values(count: usize, seed: usize) -> Vec<f32> {
@@ -69,6 +87,25 @@ fn names_of_a_file_are_changed_before_they_are_compared() {
     let with = |name: &str| name.replace(':', ".").replace("stem", "base");
     let mut again = Pair::loader().rename_with(with).load(&device, &renamed).unwrap();
     assert_eq!(again.run(&x).unwrap().to_vec().unwrap(), model.run(&x).unwrap().to_vec().unwrap());
+}
+
+#[test]
+fn what_a_model_ignores_may_be_in_its_files_and_nothing_else() {
+    let (device, path) = (Device::host(), file("ignored"));
+    let (x, model) = (values(4, 9), Pair::with_seed(&device, 3).unwrap());
+    model.save(&path).unwrap();
+    let mut first = First::load(&device, &path).unwrap();
+    let mut holder = Holder::load(&device, &path).unwrap();
+    model.save_only("extra.*", &path).unwrap();
+    let Err(error) = First::load(&device, &path) else { panic!("the base is missing") };
+    assert!(error.to_string().contains("missing `base.weight`"), "{error}");
+    first.save(&path).unwrap();
+    let Err(error) = Pair::load(&device, &path) else { panic!("the rest is missing") };
+    assert!(error.to_string().contains("missing `extra.weight`"), "{error}");
+    std::fs::remove_file(&path).unwrap();
+    let run = first.run(&x).unwrap().to_vec().unwrap();
+    assert_eq!(holder.run(&x).unwrap().to_vec().unwrap(), run);
+    assert_ne!(First::new(&device).unwrap().run(&x).unwrap().to_vec().unwrap(), run);
 }
 
 #[test]

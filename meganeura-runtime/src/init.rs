@@ -22,6 +22,7 @@ enum How {
     Constant(f32),
     Uniform(f64, f64),
     Normal(f64),
+    Turns { base: f64, count: usize },
 }
 
 impl Values {
@@ -43,17 +44,21 @@ impl Values {
                 let (fan_in, fan_out) = fans(name, shape)?;
                 How::Normal((2.0 / (fan_in + fan_out)).sqrt())
             }
+            Init::Turns { base } => How::Turns { base, count: shape.last().copied().unwrap_or(1).max(1) },
         };
         Ok(Self { stream: Stream::named(seed, name), how })
     }
 
     /// The value of one element, counted in the order of memory.
     pub fn at(&self, element: usize) -> f32 {
-        let element = element as u64;
         match self.how {
             How::Constant(value) => value,
-            How::Uniform(low, high) => (low + (high - low) * self.stream.uniform(element)) as f32,
-            How::Normal(deviation) => (deviation * self.stream.normal(element)) as f32,
+            How::Uniform(low, high) => (low + (high - low) * self.stream.uniform(element as u64)) as f32,
+            How::Normal(deviation) => (deviation * self.stream.normal(element as u64)) as f32,
+            How::Turns { base, count } => {
+                let turns = base.powf(-((element % count) as f64) / count as f64) / std::f64::consts::TAU;
+                part_of(turns, element / count) as f32
+            }
         }
     }
 
@@ -75,6 +80,14 @@ impl Values {
             }
         });
     }
+}
+
+/// The k-th of four parts: three of 7 bits, then what is left.
+fn part_of(x: f64, k: usize) -> f64 {
+    // Six bits behind the leading one.
+    let leading = |x: f64| f64::from_bits(x.to_bits() & !((1 << 46) - 1));
+    let rest = (0..k.min(3)).fold(x, |rest, _| rest - leading(rest));
+    if k < 3 { leading(rest) } else { rest }
 }
 
 fn symmetric(bound: f64) -> How {
@@ -102,6 +115,23 @@ mod tests {
         let mut values = vec![f32::NAN; shape.iter().product()];
         Values::new(&init, 42, name, shape).unwrap().fill(0, &mut values);
         values
+    }
+
+    #[test]
+    fn turns_are_whole_in_four_parts_and_multiples_of_the_first_three_are_exact() {
+        let values = values(Init::Turns { base: 1e5 }, "rope", &[4, 32]);
+        for k in 0..32 {
+            let exact = 1e5f64.powf(-(k as f64) / 32.0) / std::f64::consts::TAU;
+            let parts = [0, 1, 2, 3].map(|part| values[part * 32 + k]);
+            let sum: f64 = parts.iter().map(|part| f64::from(*part)).sum();
+            assert!((sum - exact).abs() < exact * 1e-12, "{k}: {sum} for {exact}");
+            for part in &parts[..3] {
+                for position in [30_000u32, 131_071] {
+                    let product = *part * position as f32;
+                    assert_eq!(f64::from(product), f64::from(*part) * f64::from(position));
+                }
+            }
+        }
     }
 
     /// Mean and standard deviation.

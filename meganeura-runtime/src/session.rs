@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use meganeura_shaders::prog::DType;
-use meganeura_shaders::schedule::{BufferKind, Model as ModelData, Role, Schedule};
+use meganeura_shaders::schedule::{BufferKind, Init, Model as ModelData, Role, Schedule, Tensor as TensorData};
 
 use crate::arguments::{Data, Given, IntoArgument, Wanted, solve};
 use crate::device::{Backend, Buffer, Device};
@@ -171,8 +171,9 @@ impl Session {
     }
 
     /// A model with the parameters of a file; those that may be missing and are begin as in a new one.
-    pub fn load(device: &Device, model: &Model, source: WeightSource<'_>, rules: &Rules) -> Result<Session> {
+    pub fn load(device: &Device, model: &Model, source: WeightSource<'_>, rules: Rules) -> Result<Session> {
         let session = Session::empty(device, model)?;
+        let rules = &session.model.ignored.iter().fold(rules, Rules::allow_unexpected);
         let expected = |row: Row| Expected { name: row.name, shape: row.shape };
         let weights = Weights::open(source, &session.rows().map(expected).collect::<Vec<_>>(), rules)?;
         for (index, row) in session.rows().enumerate() {
@@ -221,6 +222,23 @@ impl Session {
             seed: 0,
             calls: 0,
         })
+    }
+
+    /// Zeros, and the tables that operations need.
+    fn fresh_states(&self) -> Result<Parameters> {
+        let tensors = &self.model.tensors;
+        let unsaved: Vec<bool> = tensors.iter().map(|tensor| !tensor.saved).collect();
+        let states = Parameters::new(&self.device, Kind::States, tensors, &unsaved)?;
+        let filled = |tensor: &TensorData| !tensor.saved && tensor.init != Init::Constant(0.0);
+        for (index, tensor) in tensors.iter().enumerate().filter(|(_, tensor)| filled(tensor)) {
+            for (row, name) in tensor.names().into_iter().enumerate() {
+                let shape = sizes(tensor.one());
+                let mut values = vec![0.0; shape.iter().product()];
+                Values::new(&tensor.init, 0, &name, &shape)?.fill(0, &mut values);
+                states.write(&self.device, index, row, &values)?;
+            }
+        }
+        Ok(states)
     }
 
     /// Sets one row of a tensor of the model, by their numbers.
@@ -292,8 +310,7 @@ impl Session {
         check(program.schedule(), &recipe, arguments)?;
         self.arena.reserve(recipe.arena.bytes.unsigned_abs())?;
         if self.states.is_none() {
-            let states: Vec<bool> = self.model.tensors.iter().map(|tensor| !tensor.saved).collect();
-            self.states = Some(Parameters::new(&self.device, Kind::States, &self.model.tensors, &states)?);
+            self.states = Some(self.fresh_states()?);
         }
         let Some(program) = self.programs.get(entry.name) else { unreachable!("opened above") };
         let schedule = program.schedule();

@@ -54,7 +54,7 @@ fn model(graph: &Graph, env: &Env) -> &'static Model {
         tensors[index] =
             TensorData { name, shape: env.shape(&store.ty.shape), loops: store.loops, trained, saved: true, init };
     }
-    let model = ModelData { name: "random".into(), tensors };
+    let model = ModelData { name: "random".into(), tensors, ignored: vec![] };
     leak(Model { bytes: leak(postcard::to_allocvec(&model).unwrap()) })
 }
 

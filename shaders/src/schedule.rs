@@ -46,6 +46,11 @@ pub enum Init {
     XavierUniform,
     /// Normal with standard deviation √(2 / (fan-in + fan-out)).
     XavierNormal,
+    /// Of shape `[4, n]`: `base^(-k / n) / 2π` for k below n in four parts whose sum it is, the first three of 7 bits each.
+    Turns {
+        /// What is raised.
+        base: f64,
+    },
 }
 
 /// A tensor that a model owns: a parameter, or an array of them with one for each iteration of a loop.
@@ -98,6 +103,8 @@ pub struct Model {
     pub name: String,
     /// Its tensors, in order of declaration.
     pub tensors: Vec<Tensor>,
+    /// Names in files that it does not need, as patterns in which `*` stands for any text.
+    pub ignored: Vec<String>,
 }
 
 /// An argument of an entry.

@@ -12,7 +12,7 @@ use meganeura_shaders::schedule::{Model, Schedule};
 use proc_macro2::{Literal, Span, TokenStream};
 use quote::{format_ident, quote};
 
-use crate::syntax::{Attributes, Definition, Element, Function, Ident, Item, Type, TypeKind};
+use crate::syntax::{Attributes, Definition, Element, Function, Ident, Item, Type, TypeKind, written};
 
 /// A schedule with the shader texts that it names.
 #[derive(Clone, Debug, PartialEq)]
@@ -166,7 +166,7 @@ pub fn planned(facade: &TokenStream, item: &Item, definition: Option<&Definition
     let entries: TokenStream = entries.collect();
     let (model, parameters) = (bytes(&compiled.model), parameters(&private, &compiled.model));
     let (data, model_name) = (statics.tokens, model_name());
-    let tables = format!("What the entries run, step by step.{tables}");
+    let tables = format!("{}\n\nWhat the entries run, step by step.{tables}", parameter_table(&compiled.model));
     quote! {
         #trainer
         const _: () = {
@@ -183,6 +183,21 @@ pub fn planned(facade: &TokenStream, item: &Item, definition: Option<&Definition
             #tokens
         };
     }
+}
+
+/// The parameters as rustdoc shows them.
+fn parameter_table(model: &Model) -> String {
+    let rows = model.tensors.iter().filter(|tensor| tensor.saved).map(|tensor| {
+        let sizes: Vec<String> = tensor.shape.iter().map(ToString::to_string).collect();
+        let trained = if tensor.trained { "yes" } else { "no" };
+        format!("\n| `{}` | `[{}]` | {trained} |", tensor.name, sizes.join(", "))
+    });
+    let rows: String = rows.collect();
+    if rows.is_empty() {
+        return "It has no parameters.".into();
+    }
+    let each = "`{}` in a name stands for each index of an array of layers; the first sizes of the shape count those.";
+    format!("{each}\n\n| parameter | shape | trained |\n|---|---|---|{rows}")
 }
 
 fn model_name() -> proc_macro2::Ident {
@@ -356,6 +371,7 @@ fn tensor_type(facade: &TokenStream, element: Element) -> TokenStream {
 
 fn entry_method(facade: &TokenStream, function: &Function, attributes: &Attributes, at: Option<Span>) -> TokenStream {
     let docs = docs(attributes, &format!("Runs the entry `{}`.", function.name.name));
+    let signature = format!("```text\n{}\n```", written::signature(function));
     let data = entry_name(&function.name.name);
     let name = token(&function.name, at);
     let (parameters, values) = arguments(facade, function, at);
@@ -366,6 +382,8 @@ fn entry_method(facade: &TokenStream, function: &Function, attributes: &Attribut
     let about = format!("Runs the entry `{}` and gives what its layers tap, by path.", function.name.name);
     quote! {
         #docs
+        #[doc = ""]
+        #[doc = #signature]
         pub fn #name<'a>(&mut self, #parameters) -> ::core::result::Result<#result, #facade::Error> {
             self.__session.call(Self::#data(), #values)
         }

@@ -48,6 +48,6 @@ impl<M> Loader<M> {
 
     /// The model with the parameters of a file (a path or its bytes). Everything that does not fit is in one error.
     pub fn load<'a>(self, device: &Device, source: impl Into<WeightSource<'a>>) -> Result<M> {
-        Ok((self.finish)(Session::load(device, self.model, source.into(), &self.rules)?))
+        Ok((self.finish)(Session::load(device, self.model, source.into(), self.rules)?))
     }
 }

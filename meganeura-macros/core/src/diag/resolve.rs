@@ -666,6 +666,42 @@ pub(crate) fn loss_shapes(function: &str) -> String {
     format!("`{function}` expects two tensors of one shape")
 }
 
+// Attention
+
+pub(crate) fn attention_axes() -> String {
+    "`attention` expects `[.., rows, heads, width]`, or `[rows, width]` for one head".into()
+}
+
+pub(crate) fn attention_shapes() -> String {
+    "`attention` expects queries `[.., queries, heads, width]`, keys `[.., keys, kv_heads, width]` and values `[.., keys, \
+     kv_heads, any]` with equal axes in front, and `kv_heads` to divide `heads`"
+        .into()
+}
+
+pub(crate) fn attention_scale(width: &str) -> String {
+    format!("`attention` needs `scale` where the width of a head is no number, found {width}")
+}
+
+pub(crate) fn attention_mask(expected: &str, found: &str) -> String {
+    format!("a mask of `attention` is a bool or f32 tensor that broadcasts to {expected}, found {found}")
+}
+
+pub(crate) fn rope_axes() -> String {
+    "`rope` expects `[.., rows, heads, width]` or `[rows, width]`".into()
+}
+
+pub(crate) fn rope_theta(found: f64) -> String {
+    format!("`rope` expects `theta` above 0, found {found:?}")
+}
+
+pub(crate) fn rope_dims(head: &str, found: &str) -> String {
+    format!("`rope` turns an even number of elements, of a head that has {head}, found {found}")
+}
+
+pub(crate) fn rope_positions(rows: &str, found: &str) -> String {
+    format!("`rope` expects one position for each row, of shape {rows} or its last axes, found {found}")
+}
+
 // Indices
 
 pub(crate) fn not_indexable(found: &str) -> String {

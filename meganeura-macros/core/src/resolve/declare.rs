@@ -76,9 +76,6 @@ pub fn check<'a>(source: &'a Source, items: &mut Items<'a>, errors: &mut Errors)
 
 /// What the text of one item shows.
 pub(super) fn item<'a>(item: &'a Item, scope: Scope<'a>, items: &'a Items<'a>, errors: &mut Errors) {
-    if let Some(pattern) = item.attributes.ignore.first() {
-        errors.push(pattern.span, diag::not_available("`#[ignore]`"));
-    }
     let definition = match &item.body {
         ItemBody::Definition(definition) => definition,
         ItemBody::Instance(_) => &items.nothing,

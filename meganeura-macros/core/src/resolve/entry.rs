@@ -28,7 +28,7 @@ pub(super) fn resolve(item: &Item, items: &Items<'_>, errors: &mut Errors) -> Op
     let mut entries: Vec<Entry> = vec![];
     // Where buffers are assigned, and where a training step does it.
     let (mut assigned, mut reached) = (vec![], BTreeSet::new());
-    let tensors;
+    let (mut tensors, ignored);
     let functions: Vec<&Member>;
     {
         let all: BTreeSet<&str> = runtime_dimensions(definition).map(|(name, _)| name).collect();
@@ -37,7 +37,7 @@ pub(super) fn resolve(item: &Item, items: &Items<'_>, errors: &mut Errors) -> Op
         members.check_arrived(&defined, used)?;
         members.declare_dimensions(&defined, &all);
         let instance = members.instantiate(&defined, None, place.clone())?;
-        tensors = members.tensors;
+        (tensors, ignored) = (members.tensors, members.ignored);
         functions = instance.functions.clone();
     }
     for member in functions {
@@ -52,6 +52,7 @@ pub(super) fn resolve(item: &Item, items: &Items<'_>, errors: &mut Errors) -> Op
             assigned.extend(buffers.map(|written| written.at.clone()));
             let trains_otherwise = walk.depends_on_mode && member.attributes.train.is_some();
             spans = walk.spans;
+            tensors = walk.tensors;
             if let Some(entry) = entry.as_mut().filter(|_| trains_otherwise) {
                 let mut walk = Resolver::new(items, errors, Symbols::default(), spans);
                 walk.training = true;
@@ -59,6 +60,7 @@ pub(super) fn resolve(item: &Item, items: &Items<'_>, errors: &mut Errors) -> Op
                 let other = walk.entry(&defined, function, &member.attributes, &tensors, place.clone());
                 reached.extend(walk.written.iter().map(|written| position(&written.at)));
                 spans = walk.spans;
+                tensors = walk.tensors;
                 entry.training = other.map(|other| other.graph);
             }
             entries.extend(entry);
@@ -72,7 +74,7 @@ pub(super) fn resolve(item: &Item, items: &Items<'_>, errors: &mut Errors) -> Op
     if errors.count() > before || !items.whole {
         return None;
     }
-    let model = Model { name, tensors: tensors.into_iter().map(|tensor| tensor.tensor).collect() };
+    let model = Model { name, tensors: tensors.into_iter().map(|tensor| tensor.tensor).collect(), ignored };
     Some(Resolved { model, entries, spans })
 }
 
@@ -189,6 +191,8 @@ impl<'a> Resolver<'a, '_> {
     ) -> Option<Entry> {
         // The members' own mistakes are known already.
         let instance = self.silently(|resolver| resolver.instantiate(defined, None, place))?;
+        // The tables of earlier entries follow the members' tensors.
+        self.tensors.extend(tensors.iter().skip(self.tensors.len()).cloned());
         let site = instance.site.clone();
         self.frames.push(Frame::new(Layer { instance, rows: vec![] }, Some(function), site));
         let at = self.place(function.name.span);

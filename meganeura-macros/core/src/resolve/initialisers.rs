@@ -34,7 +34,7 @@ pub(super) fn plain(name: &str) -> Option<Init> {
 
 /// Whether it spreads its values by the number of inputs, which needs two axes.
 pub(super) fn needs_fan(init: Init) -> bool {
-    !matches!(init, Init::Constant(_) | Init::Uniform(..) | Init::Normal(_))
+    !matches!(init, Init::Constant(_) | Init::Uniform(..) | Init::Normal(_) | Init::Turns { .. })
 }
 
 impl<'a> Resolver<'a, '_> {

@@ -149,6 +149,10 @@ impl<'a> Resolver<'a, '_> {
             given: given.iter().map(|(name, (_, given))| (*name, given.clone())).collect(),
             ..Instance::empty(definition, defined.at.scope, site.clone())
         };
+        let inside = place.prefix.replace("{}", "*");
+        let items = defined.passed.iter().map(|(_, at)| at.item).chain([item]);
+        let patterns = items.flat_map(|item| &item.attributes.ignore);
+        self.ignored.extend(patterns.map(|pattern| join(&inside, &pattern.value)));
         self.instantiating.push(item);
         self.frames.push(Frame::new(Layer { instance: Rc::new(instance), rows: vec![] }, None, site));
         for dimension in &definition.dimensions.list {

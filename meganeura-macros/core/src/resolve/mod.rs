@@ -111,6 +111,8 @@ pub(super) struct Resolver<'a, 'e> {
     /// Runtime dimensions that this walk knows.
     dimensions: BTreeMap<String, Dim>,
     tensors: Vec<tensors::Tensor>,
+    /// Names in files that models do not need.
+    ignored: Vec<String>,
     /// Tensors whose names differ in numbers alone.
     alike: BTreeMap<String, Vec<usize>>,
     /// Items that are being instantiated.
@@ -242,6 +244,7 @@ impl<'a, 'e> Resolver<'a, 'e> {
             spans,
             dimensions: BTreeMap::new(),
             tensors: vec![],
+            ignored: vec![],
             alike: BTreeMap::new(),
             instantiating: vec![],
             frames: vec![],

@@ -21,6 +21,7 @@ mod parser;
 mod statements;
 mod tokens;
 mod types;
+pub(crate) mod written;
 
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 //! operations adds its own rows.
 
 mod arrange;
+mod attention;
 mod einsum;
 mod elementwise;
 mod join;
@@ -11,6 +12,7 @@ mod order;
 mod pick;
 mod random;
 mod reductions;
+mod rope;
 mod shape;
 pub(super) mod taps;
 
@@ -97,7 +99,7 @@ pub(super) struct Call<'a> {
 }
 
 /// The tables, by family.
-const FAMILIES: [&[Row]; 11] = [
+const FAMILIES: [&[Row]; 13] = [
     elementwise::ROWS,
     reductions::ROWS,
     order::ROWS,
@@ -109,12 +111,12 @@ const FAMILIES: [&[Row]; 11] = [
     losses::ROWS,
     random::ROWS,
     taps::ROWS,
+    attention::ROWS,
+    rope::ROWS,
 ];
 
 /// Functions that the language has and this version does not.
 pub(super) const UNAVAILABLE: &[&str] = &[
-    "attention",
-    "rope",
     "max_pool2d",
     "avg_pool2d",
     "adaptive_avg_pool2d",

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use super::{clean, mistakes};
+use super::{Resolved, clean, read};
 
 pub(super) const MLP: &str = include_str!("../../syntax/tests/mlp.txt");
 pub(super) const DECODER: &str = include_str!("../../syntax/tests/decoder.txt");
@@ -58,11 +58,22 @@ fn the_classifier_is_two_graphs_over_four_tensors() {
 }
 
 #[test]
-fn the_decoder_lacks_what_is_not_available_and_nothing_else() {
-    expect![[r#"
-        21:17: `rope` is not available yet
-        22:17: `rope` is not available yet
-        25:17: `attention` is not available yet
-    "#]]
-    .assert_eq(&mistakes(DECODER));
+fn the_decoder_and_its_larger_instance_are_one_graph_each() {
+    let (models, errors) = read(DECODER);
+    assert_eq!(errors, "");
+    assert_eq!(models.iter().map(|model| model.model.name.as_str()).collect::<Vec<_>>(), ["SmolLm2", "SmolLm2_360M"]);
+    let elements = |resolved: &Resolved| {
+        let saved = resolved.model.tensors.iter().filter(|tensor| tensor.saved);
+        saved.map(|tensor| tensor.shape.iter().product::<i64>()).sum::<i64>()
+    };
+    // As published: 134.5 and 361.8 million.
+    assert_eq!(models.iter().map(elements).collect::<Vec<_>>(), [134_515_008, 361_821_120]);
+    for model in &models {
+        let [next] = &model.entries[..] else { panic!("one entry") };
+        next.graph.verify().unwrap();
+        let states = model.model.tensors.iter().filter(|tensor| !tensor.saved).map(|tensor| tensor.name.as_str());
+        let rope = format!("rope(100000, {})", 64);
+        let expected = ["model.layers.{}.self_attn.keys", "model.layers.{}.self_attn.values", &rope];
+        assert_eq!(states.collect::<Vec<_>>(), expected);
+    }
 }

@@ -44,7 +44,6 @@ fn items_and_members_are_declared_once() {
         model M { pub fn schedule_x(x: f32[4]) -> f32[4] { x } fn load(x: f32[4]) -> f32[4] { x } }
             1:18: `schedule_x` is a method that `M` has anyway: give the entry another name
         #[ignore("a.*")] model M { #[store(q8_0)] a: Linear<1, 2>, #[checkpoint] fn f(x: f32[4]) -> f32[4] { x } }
-            1:10: `#[ignore]` is not available yet
             1:36: `#[store]` is not available yet
             1:62: `#[checkpoint]` is not available yet
         model M { buffer b: f32[4] = zeros; state s: f32[4]; }

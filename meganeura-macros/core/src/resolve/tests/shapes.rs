@@ -306,3 +306,27 @@ fn sizes_divide_exactly_and_are_not_compared() {
         "sum(zeros([4000000000, 4000000000]))",
     ]));
 }
+
+#[test]
+fn attention_and_rope_say_what_they_expect() {
+    expect![[r#""#]].assert_eq(&in_function(&[
+        "sum(attention(x, x, x))",
+        "sum(attention(y, x, x))",
+        "sum(attention(reshape(y, [batch, seq, 4, 2]), reshape(y, [batch, seq, 2, 4]), reshape(y, [batch, seq, 2, 4])))",
+        "sum(attention(reshape(y, [batch, seq, 4, 2]), reshape(y[.., ..6], [batch, seq, 3, 2]), reshape(y[.., ..6], [batch, seq, 3, 2])))",
+        "sum(attention(x[0], x, x))",
+        "sum(attention(x, x, x, mask = mask))",
+        "sum(attention(x, x, x, mask = 1))",
+        "sum(attention(x, x, x, window = 0))",
+        "sum(attention(x, x, x, causal = 1))",
+        "sum(rope(x, 0))",
+        "sum(rope(x[0], 0))",
+        "sum(rope(x, 1.5))",
+        "sum(rope(x, ids))",
+        "sum(rope(y, 0, dims = 3))",
+        "sum(rope(y, 0, dims = 16))",
+        "sum(rope(y, 0, theta = 0))",
+        "sum(rope(reshape(y, [batch, seq, 8, 1]), 0))",
+        "sum(rope(y.t(), 0))",
+    ]));
+}

@@ -108,6 +108,23 @@ fn what_a_loop_does_not_change_is_captured_and_a_loop_without_effect_is_gone() {
 }
 
 #[test]
+fn what_models_ignore_in_files_lies_below_their_members() {
+    let resolved = clean(
+        "#[ignore(\"extra.*\", \"b\")] model Inner { param w: f32[2] = ones; pub fn a(x: f32[2]) -> f32[2] { x * w } }
+        #[ignore(\"own\")] model Other = Inner;
+        #[ignore(\"outer.*\")] model Outer { one: Inner, #[name = \"\"] flat: Inner, many: [Other; 3],
+            pub fn f(x: f32[2]) -> f32[2] { one.a(x) } }",
+    );
+    let expected = ["outer.*", "one.extra.*", "one.b", "extra.*", "b", "many.*.own", "many.*.extra.*", "many.*.b"];
+    assert_eq!(resolved.model.ignored, expected);
+    let (models, _) = super::read(
+        "#[ignore(\"extra.*\")] model Inner { param w: f32[2] = ones; pub fn a(x: f32[2]) -> f32[2] { x * w } }
+        #[ignore(\"own\")] model Other = Inner;",
+    );
+    assert_eq!(models[1].model.ignored, ["own", "extra.*"]);
+}
+
+#[test]
 fn tensors_have_the_names_of_their_members_and_are_frozen_with_them() {
     let resolved = clean(
         "layer Inner { #[name = \"weight\"] param w: f32[2, 3] = xavier_normal; #[frozen] param b: f32[3] = zeros; }
