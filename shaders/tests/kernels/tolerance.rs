@@ -50,8 +50,8 @@ fn of_program(program: &Prog) -> Class {
 
 fn of_instruction(instruction: &Instr) -> Class {
     match instruction {
-        Instr::In(_) | Instr::Const(_) | Instr::Select(..) | Instr::RowMax(_) | Instr::Index(..) => Class::Exact,
-        Instr::Extent(_) | Instr::Cast(..) => Class::Rounded,
+        Instr::In(_) | Instr::Select(..) | Instr::RowMax(_) | Instr::Index(..) => Class::Exact,
+        Instr::Const(_) | Instr::Extent(_) | Instr::Cast(..) => Class::Rounded,
         Instr::RowSum(_) => Class::Function,
         Instr::Un(
             Un::Neg | Un::Abs | Un::Floor | Un::Ceil | Un::Round | Un::Sign | Un::Relu | Un::Not | Un::Nan,

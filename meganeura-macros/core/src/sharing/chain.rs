@@ -21,8 +21,8 @@ fn chain(facade: &TokenStream, source: &Source, meant: &Items<'_>, item: &Item) 
     let aliases = imports.iter().map(|import| import.alias.to_token());
     let open = (!source.complete).then(|| quote!(open));
     let (head, text) = (&item.head, &item.text);
-    let own = own[1..].iter().map(|item| &item.text);
-    let state = quote!({ [#facade] [#(#aliases)*] [#open] { #head #text } #({ #own })* });
+    let own = own[1..].iter().map(|Item { travelling, text, .. }| quote!({ #travelling #text }));
+    let state = quote!({ [#facade] [#(#aliases)*] [#open] { #head #text } #(#own)* });
     let end = quote!(#facade::__private::__item);
     let mut paths = imports.iter().map(|import| import.path.clone()).chain([end]);
     let first = paths.next();

@@ -156,7 +156,8 @@ fn unit(
             None => sound &= crate::resolve::is_builtin(&layer.name),
         }
     }
-    let (id, tokens) = encode(&names, &item.text, sound);
+    let Item { travelling, text, .. } = item;
+    let (id, tokens) = encode(&names, &quote!(#travelling #text), sound);
     library.insert(id.clone(), tokens);
     ids.insert(name.to_string(), id.clone());
     Some(id)

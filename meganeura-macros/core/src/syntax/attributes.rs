@@ -17,6 +17,17 @@ pub(super) struct Written {
     trees: Vec<TokenTree>,
 }
 
+impl Written {
+    pub(super) fn is(&self, name: &str) -> bool {
+        self.name.is(name)
+    }
+
+    /// As it was written.
+    pub(super) fn trees(&self) -> &[TokenTree] {
+        &self.trees
+    }
+}
+
 /// What an attribute belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {

@@ -104,6 +104,8 @@ impl Parser<'_> {
         self.at += 1;
         let name = self.name(if kind == ItemKind::Layer { "the name of a layer" } else { "the name of a model" })?;
         let place = if kind == ItemKind::Layer { Place::Layer } else { Place::Model };
+        let travelling = written.iter().filter(|attribute| attribute.is("ignore"));
+        let travelling = travelling.flat_map(Written::trees).cloned().collect();
         let attributes = self.attributes(written, place);
         let body = if self.is("=") { self.instance(kind, &name) } else { self.definition(kind, &name) };
         let trees = &self.trees[start..self.at];
@@ -114,7 +116,7 @@ impl Parser<'_> {
         }
         let text = trees.iter().cloned().collect();
         let broken = self.errors.count() > errors;
-        Ok(Item { attributes, visibility, kind, name, head, text, body, broken })
+        Ok(Item { attributes, visibility, kind, name, head, travelling, text, body, broken })
     }
 
     /// `= SmolLm2<dim = 960>;`

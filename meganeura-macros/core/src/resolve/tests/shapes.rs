@@ -309,7 +309,57 @@ fn sizes_divide_exactly_and_are_not_compared() {
 
 #[test]
 fn attention_and_rope_say_what_they_expect() {
-    expect![[r#""#]].assert_eq(&in_function(&[
+    expect![[r#"
+        sum(attention(x, x, x))
+            no mistake
+        sum(attention(y, x, x))
+            4:5: `attention` expects queries `[.., queries, heads, width]`, keys `[.., keys, kv_heads, width]` and values `[.., keys, kv_heads, any]` with equal axes in front, and `kv_heads` to divide `heads`
+                   y: f32[batch, seq, 8]
+                   x: f32[batch, 8]
+                   x: f32[batch, 8]
+        sum(attention(reshape(y, [batch, seq, 4, 2]), reshape(y, [batch, seq, 2, 4]), reshape(y, [batch, seq, 2, 4])))
+            4:5: `attention` expects queries `[.., queries, heads, width]`, keys `[.., keys, kv_heads, width]` and values `[.., keys, kv_heads, any]` with equal axes in front, and `kv_heads` to divide `heads`
+                   reshape(y, [batch, seq, 4, 2]): f32[batch, seq, 4, 2]
+                   reshape(y, [batch, seq, 2, 4]): f32[batch, seq, 2, 4]
+                   reshape(y, [batch, seq, 2, 4]): f32[batch, seq, 2, 4]
+        sum(attention(reshape(y, [batch, seq, 4, 2]), reshape(y[.., ..6], [batch, seq, 3, 2]), reshape(y[.., ..6], [batch, seq, 3, 2])))
+            4:56: each `..` stands for one axis: expected 3 indices, found 2
+                   y: f32[batch, seq, 8]
+            4:97: each `..` stands for one axis: expected 3 indices, found 2
+                   y: f32[batch, seq, 8]
+        sum(attention(x[0], x, x))
+            4:5: `attention` expects `[.., rows, heads, width]`, or `[rows, width]` for one head
+                   x[0]: f32[8]
+                   x: f32[batch, 8]
+                   x: f32[batch, 8]
+        sum(attention(x, x, x, mask = mask))
+            4:31: a mask of `attention` is a bool or f32 tensor that broadcasts to [batch, batch], found bool[batch, 8]
+        sum(attention(x, x, x, mask = 1))
+            4:31: `attention` expects `mask` to be a tensor of bool or f32, found 1
+        sum(attention(x, x, x, window = 0))
+            4:33: `attention` expects `window` to be a size of at least 1, found 0
+        sum(attention(x, x, x, causal = 1))
+            4:33: `attention` expects `causal` to be `true` or `false`, found 1
+        sum(rope(x, 0))
+            no mistake
+        sum(rope(x[0], 0))
+            4:11: `rope` expects `[.., rows, heads, width]` or `[rows, width]`
+                   x[0]: f32[8]
+        sum(rope(x, 1.5))
+            4:13: `rope` expects `pos` to be a u32 or a tensor of them, found 1.5
+        sum(rope(x, ids))
+            no mistake
+        sum(rope(y, 0, dims = 3))
+            4:23: `rope` turns an even number of elements, of a head that has 8, found 3
+        sum(rope(y, 0, dims = 16))
+            4:23: `rope` turns an even number of elements, of a head that has 8, found 16
+        sum(rope(y, 0, theta = 0))
+            4:24: `rope` expects `theta` above 0, found 0.0
+        sum(rope(reshape(y, [batch, seq, 8, 1]), 0))
+            4:10: `rope` turns an even number of elements, of a head that has 1, found 1
+        sum(rope(y.t(), 0))
+            4:12: `rope` turns an even number of elements, of a head that has `seq`, found `seq`
+    "#]].assert_eq(&in_function(&[
         "sum(attention(x, x, x))",
         "sum(attention(y, x, x))",
         "sum(attention(reshape(y, [batch, seq, 4, 2]), reshape(y, [batch, seq, 2, 4]), reshape(y, [batch, seq, 2, 4])))",

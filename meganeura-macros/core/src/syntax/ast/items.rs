@@ -41,7 +41,9 @@ pub struct Item {
     pub name: Ident,
     /// Attributes and visibility, as written.
     pub head: TokenStream,
-    /// From `layer` or `model` to the end: what travels to importers.
+    /// Of the attributes those that travel: `#[ignore]`.
+    pub travelling: TokenStream,
+    /// From `layer` or `model` to the end, what travels behind them.
     pub text: TokenStream,
     /// What it consists of.
     pub body: ItemBody,
