@@ -8,8 +8,9 @@
 #![doc = include_str!("../docs/first-model.md")]
 
 pub use meganeura_runtime::{
-    Adam, AdamW, Batch, DataLoader, Device, DeviceInfo, DeviceKind, Error, Gradients, IntoArgument, Loader, Loss,
-    Optimizer, Result, Schedule, Sgd, Tensor, Trace, Values, WeightProblem, WeightSource,
+    Adam, AdamW, Batch, DataLoader, Device, DeviceInfo, DeviceKind, DeviceOptions, Error, Gradients, IntoArgument,
+    Loader, Loss, NotFinite, Optimizer, Picture, Profile, Result, Schedule, Sgd, StepTime, Tensor, Trace, Values,
+    WeightProblem, WeightSource,
 };
 
 /// Layers and models in meganeura's language; item position, braces.

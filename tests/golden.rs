@@ -6,12 +6,25 @@
 use expect_test::expect_file;
 
 #[path = "../examples/schedule/models.rs"]
+#[allow(dead_code)]
 mod models;
 
 fn tables(name: &str) -> String {
     let (_, show) = models::ALL.iter().find(|(known, _)| *known == name).unwrap();
-    let tables = show().unwrap().into_iter().map(|models::Shown { title, table }| format!("{title}\n\n{table}\n"));
+    let tables = show().unwrap().into_iter().map(|models::Shown { title, table, .. }| format!("{title}\n\n{table}\n"));
     tables.collect()
+}
+
+fn explanations(name: &str) -> String {
+    let (_, show) = models::ALL.iter().find(|(known, _)| *known == name).unwrap();
+    show().unwrap().into_iter().map(|shown| format!("{}\n", shown.explanation)).collect()
+}
+
+#[test]
+fn why_the_kernels_are_what_they_are_is_as_written() {
+    expect_file!["golden/mlp_explained.txt"].assert_eq(&explanations("mlp"));
+    expect_file!["golden/pre_norm_mlp_explained.txt"].assert_eq(&explanations("pre_norm_mlp"));
+    expect_file!["golden/encoder_explained.txt"].assert_eq(&explanations("encoder"));
 }
 
 #[test]

@@ -11,6 +11,11 @@ model! {
         pub fn never_trained(x: f32[batch, 5], y: f32[batch, 3]) -> f32 { mse(called(x), y) }
     }
 
+    model Explained<batch in 1..=7> {
+        fc: Linear<5, 3>,
+        pub fn asked(x: f32[batch, 5]) -> f32[batch, 3] { relu(fc(x)) }
+    }
+
     model Training<batch in 1..=7> {
         fc: Linear<5, 3>,
         #[train]
@@ -34,4 +39,16 @@ fn the_training_schedule_of_a_model_that_is_not_trained_is_not_in_the_binary() {
     };
     assert!(holds("learned"), "the search finds what is there");
     assert!(!holds("never_trained"));
+}
+
+#[test]
+fn an_explanation_that_nobody_asks_for_is_not_in_the_binary() {
+    let binary = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+    // As explanations begin.
+    let holds = |name: &str| {
+        let text = [name, "costs are estimates for the reference device"].join("; ");
+        binary.windows(text.len()).any(|bytes| bytes == text.as_bytes())
+    };
+    assert!(Explained::explain_asked().contains("rejected") && holds("asked"), "the search finds what is there");
+    assert!(!holds("called") && !holds("learned"));
 }

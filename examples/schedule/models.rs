@@ -1,6 +1,6 @@
 //! The models that can be shown.
 
-use meganeura::{Error, Schedule, model};
+use meganeura::{Error, Picture, Schedule, model};
 
 model! {
     /// Normalise, widen with a gate, come back, add.
@@ -87,12 +87,16 @@ model! {
     }
 }
 
-/// One schedule as text.
+/// One schedule as text and as a picture.
 pub struct Shown {
     /// Which one, at which dimensions.
     pub title: String,
     /// Its table.
     pub table: String,
+    /// The same drawn.
+    pub picture: Picture,
+    /// Why it is what it is.
+    pub explanation: &'static str,
 }
 
 /// Makes the tables of one model.
@@ -103,25 +107,42 @@ pub const ALL: &[(&str, Show)] = &[("pre_norm_mlp", pre_norm_mlp), ("mlp", mlp),
 
 fn pre_norm_mlp() -> Result<Vec<Shown>, Error> {
     Ok(vec![
-        shown("logits", &PreNormMlp::schedule_logits()?, 128)?,
-        shown("training step of loss, without the update", &PreNormMlpTrainer::schedule_loss()?, 128)?,
+        shown("logits", &PreNormMlp::schedule_logits()?, 128, PreNormMlp::explain_logits())?,
+        shown(
+            "training step of loss, without the update",
+            &PreNormMlpTrainer::schedule_loss()?,
+            128,
+            PreNormMlpTrainer::explain_loss(),
+        )?,
     ])
 }
 
 fn mlp() -> Result<Vec<Shown>, Error> {
     Ok(vec![
-        shown("logits", &Mlp::schedule_logits()?, 64)?,
-        shown("training step of loss, without the update", &MlpTrainer::schedule_loss()?, 64)?,
+        shown("logits", &Mlp::schedule_logits()?, 64, Mlp::explain_logits())?,
+        shown(
+            "training step of loss, without the update",
+            &MlpTrainer::schedule_loss()?,
+            64,
+            MlpTrainer::explain_loss(),
+        )?,
     ])
 }
 
 fn encoder() -> Result<Vec<Shown>, Error> {
     Ok(vec![
-        shown("predict", &Encoder::schedule_predict()?, 8)?,
-        shown("training step of loss, without the update", &EncoderTrainer::schedule_loss()?, 8)?,
+        shown("predict", &Encoder::schedule_predict()?, 8, Encoder::explain_predict())?,
+        shown(
+            "training step of loss, without the update",
+            &EncoderTrainer::schedule_loss()?,
+            8,
+            EncoderTrainer::explain_loss(),
+        )?,
     ])
 }
 
-fn shown(what: &str, schedule: &Schedule, batch: i64) -> Result<Shown, Error> {
-    Ok(Shown { title: format!("{what} at batch {batch}"), table: schedule.at(&[batch])? })
+fn shown(what: &str, schedule: &Schedule, batch: i64, explanation: &'static str) -> Result<Shown, Error> {
+    let title = format!("{what} at batch {batch}");
+    let picture = schedule.picture(&title, &[batch])?;
+    Ok(Shown { title, table: schedule.at(&[batch])?, picture, explanation })
 }

@@ -3,6 +3,7 @@
 //! Each variant names the thing, what was expected and what was found. None of them is a reason to panic: after
 //! any of them but [`Error::DeviceLost`] the same device and model can be used again.
 
+use crate::watch::NotFinite;
 use std::sync::Arc;
 
 /// What can go wrong at run time.
@@ -85,6 +86,9 @@ pub enum Error {
         /// What the operating system says.
         source: Arc<std::io::Error>,
     },
+    /// A step made a NaN or an infinity, on a device that was opened with `check_finite`. What followed did not run.
+    #[error("{0}")]
+    NotFinite(Box<NotFinite>),
     /// Stored weights do not fit the model; nothing was loaded.
     #[error("weights in {from} do not fit, {} found:{}", count(problems.len(), "problem"), listed(problems))]
     Weights {

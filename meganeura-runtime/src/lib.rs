@@ -14,6 +14,7 @@ mod error;
 pub mod init;
 mod optimizer;
 mod parameters;
+mod picture;
 mod pool;
 mod random;
 #[doc(hidden)]
@@ -26,17 +27,20 @@ mod tensor;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod trainer;
+mod watch;
 pub mod weights;
 
 pub use arguments::IntoArgument;
 pub use data::{Batch, Batches, DataLoader, Rows};
-pub use device::{Device, DeviceInfo, DeviceKind};
+pub use device::{Device, DeviceInfo, DeviceKind, DeviceOptions};
 pub use error::{Error, WeightProblem};
 pub use optimizer::{Adam, AdamW, Optimizer, Sgd};
+pub use picture::Picture;
 pub use schedule::Schedule;
 pub use session::Trace;
 pub use tensor::{Element, Tensor, Values};
 pub use trainer::{Gradients, Loss};
+pub use watch::{NotFinite, Profile, StepTime};
 pub use weights::{Loader, WeightSource};
 
 /// What generated code needs.

@@ -5,6 +5,7 @@ use std::fmt;
 use meganeura_shaders::dim::Env;
 use meganeura_shaders::schedule as data;
 
+use crate::picture::Picture;
 use crate::session::Entry;
 use crate::{Error, Result};
 
@@ -22,6 +23,19 @@ impl Schedule {
 
     /// The table at given dimensions, in order of their declaration in the model.
     pub fn at(&self, dimensions: &[i64]) -> Result<String> {
+        Ok(self.0.table(&self.bind(dimensions)?).to_string())
+    }
+
+    /// A picture at given dimensions: steps with what they read from each other, and the arena over time.
+    pub fn picture(&self, title: &str, dimensions: &[i64]) -> Result<Picture> {
+        let env = self.bind(dimensions)?;
+        let Some(plan) = self.0.plans.iter().find(|plan| plan.condition.holds_at(&env)) else {
+            return Err(Error::Kernel { kernel: self.0.name.clone(), problem: "the schedule has no plan".into() });
+        };
+        Ok(Picture::new(title, &self.0, plan, &env))
+    }
+
+    fn bind(&self, dimensions: &[i64]) -> Result<Env> {
         let env = self.0.symbols.bind(dimensions);
         let env = env.map_err(|out| Error::Mismatch {
             name: out.name.clone(),
@@ -29,7 +43,7 @@ impl Schedule {
             found: out.value.map_or_else(|| "none".into(), |value| value.to_string()),
         })?;
         check(&self.0, &env)?;
-        Ok(self.0.table(&env).to_string())
+        Ok(env)
     }
 
     /// The data.

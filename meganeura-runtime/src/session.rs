@@ -366,7 +366,11 @@ impl Session {
             };
             Ok(Place::Device(binding.ok_or_else(|| fault(&schedule.buffers[id].name))?.into()))
         };
-        recipe.replay(&Call { locate: &locate, uploads: &uploads, then })?;
+        let call = Call::new(&locate, &uploads, then);
+        match self.device.watch() {
+            None => recipe.replay(&call)?,
+            Some(watch) => watch.replay(&self.device, &self.model.name, schedule, &recipe, call)?,
+        }
         let mut results = vec![];
         for (k, output) in schedule.outputs.iter().enumerate().filter(|(_, output)| is_result(&output.role)) {
             let id = schedule.buffers.iter().position(|buffer| buffer.kind == BufferKind::Output(k));

@@ -3,14 +3,19 @@
 use std::io::Write;
 use std::sync::Once;
 
-use crate::device::{Device, DeviceKind};
+use crate::device::{Device, DeviceKind, DeviceOptions};
 
 /// The CPU, a software Vulkan device, and a GPU if this machine has one. Where a Vulkan device is missing a line says
 /// so; under `CI` that is a failure.
-#[allow(clippy::panic)]
 pub fn devices() -> Vec<Device> {
-    let mut devices = vec![Device::host()];
-    match vulkan() {
+    devices_with(DeviceOptions::default())
+}
+
+/// The same, opened with these options.
+#[allow(clippy::panic)]
+pub fn devices_with(options: DeviceOptions) -> Vec<Device> {
+    let mut devices = vec![options.host()];
+    match vulkan(options) {
         Ok(all) => devices.extend(all),
         Err(found) if std::env::var_os("CI").is_none() => skipped(&found),
         Err(found) => panic!("{found}"),
@@ -27,11 +32,11 @@ fn skipped(why: &str) {
 }
 
 /// One Vulkan device of each kind, or why there is none.
-fn vulkan() -> Result<Vec<Device>, String> {
+fn vulkan(options: DeviceOptions) -> Result<Vec<Device>, String> {
     let (mut devices, mut problems) = (vec![], vec![]);
     for kind in [DeviceKind::Software, DeviceKind::Gpu] {
         let listed = Device::list().into_iter().find(|info| info.kind == kind);
-        match listed.map(|info| Device::named(&info.name)) {
+        match listed.map(|info| options.named(&info.name)) {
             Some(Ok(device)) => devices.push(device),
             Some(Err(error)) => problems.push(error.to_string()),
             None => problems.push(format!("no {kind}")),

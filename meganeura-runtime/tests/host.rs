@@ -60,7 +60,7 @@ fn allocated(device: &Device, seed: u64, rows: i64) -> (u64, u64) {
         };
         Ok(Place::Device(Stretch { buffer: buffer.clone(), offset: start + offset }))
     };
-    let call = Call { locate: &locate, uploads: &[], then: None };
+    let call = Call::new(&locate, &[], None);
     recipe.replay(&call).unwrap();
     let before = BYTES.load(Ordering::Relaxed);
     (0..CALLS).for_each(|_| recipe.replay(&call).unwrap());

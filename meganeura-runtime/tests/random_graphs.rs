@@ -124,7 +124,9 @@ fn check(on_cpu: &[Device], on_vulkan: &[Device], seed: u64) -> bool {
     let mut runs: Vec<(&Device, Scheduled)> = vec![];
     for fused in [true, false] {
         let schedule = bare_schedule(&graph, "random", fused).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{graph}"));
-        runs.extend(on_cpu.iter().map(|device| (device, Scheduled { schedule: schedule.clone(), texts: vec![] })));
+        runs.extend(on_cpu.iter().map(|device| {
+            (device, Scheduled { schedule: schedule.clone(), texts: vec![], explanation: String::new() })
+        }));
     }
     for device in on_vulkan {
         let made = scheduled(&graph, "random", &mut Memo::default(), &mut Watch::default());

@@ -233,6 +233,9 @@ pub struct Origin {
     pub backward: bool,
     /// The rules of the search that made it.
     pub rules: Vec<String>,
+    /// What else the compiler knows of it, by number in a table that it keeps to itself.
+    #[serde(skip)]
+    pub choice: Option<usize>,
 }
 
 /// Kernels that run at once, in one launch.

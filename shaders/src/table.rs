@@ -241,7 +241,7 @@ impl Table<'_> {
 }
 
 /// Three digits and a letter: `999`, `12.3k`, `1.50G`.
-fn short(value: u64) -> String {
+pub fn short(value: u64) -> String {
     let mut scaled = value as f64;
     for unit in ["", "k", "M", "G", "T"] {
         let digits = if unit.is_empty() || scaled >= 100.0 { 0 } else { 1 + usize::from(scaled < 10.0) };

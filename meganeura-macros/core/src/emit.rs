@@ -21,6 +21,8 @@ pub struct Scheduled {
     pub schedule: Schedule,
     /// Shader texts by id.
     pub texts: Vec<String>,
+    /// Why the steps are what they are.
+    pub explanation: String,
 }
 
 /// What became of an entry.
@@ -114,7 +116,7 @@ pub fn declared(facade: &TokenStream, item: &Item, definition: Option<&Definitio
             }
         }
     };
-    let Methods { trainer, tokens, data } = match definition {
+    let Methods { trainer, tokens, data, told } = match definition {
         Some(definition) => methods(facade, item, definition, None),
         None => Methods::default(),
     };
@@ -126,6 +128,7 @@ pub fn declared(facade: &TokenStream, item: &Item, definition: Option<&Definitio
             trait Unplanned: ::core::marker::Sized {
                 #fallbacks
                 #(fn #data() -> &'static #private::Entry { const { ::core::panic!(#no_data) } })*
+                #(fn #told() -> &'static str { const { ::core::panic!(#no_data) } })*
             }
             impl<T> Unplanned for T {}
             #general
@@ -159,9 +162,14 @@ pub fn planned(facade: &TokenStream, item: &Item, definition: Option<&Definition
         // What taps nothing is traced by what a call runs.
         let traced = entry.trace.as_ref().map_or_else(|| call.clone(), |trace| add(", traced", "", trace));
         let train = entry.train.as_ref().map(|train| (train_name(&entry.name), add(", training", ", training", train)));
+        let told = [(explain_name(&entry.name), Some(&entry.call)), (why_name(&entry.name), entry.train.as_ref())];
+        let told = told.into_iter().filter_map(|(function, scheduled)| {
+            let text = &scheduled?.explanation;
+            Some(quote!(fn #function() -> &'static str { #text }))
+        });
         let all = [(entry_name(&entry.name), call), (trace_name(&entry.name), traced)].into_iter().chain(train);
         let all = all.map(|(function, data)| quote!(fn #function() -> &'static #private::Entry { &#data }));
-        all.collect::<TokenStream>()
+        all.chain(told).collect::<TokenStream>()
     });
     let entries: TokenStream = entries.collect();
     let (model, parameters) = (bytes(&compiled.model), parameters(&private, &compiled.model));
@@ -224,6 +232,14 @@ fn trace_name(entry: &str) -> proc_macro2::Ident {
     format_ident!("__trace_{entry}", span = Span::call_site())
 }
 
+fn explain_name(entry: &str) -> proc_macro2::Ident {
+    format_ident!("__explain_{entry}", span = Span::call_site())
+}
+
+fn why_name(entry: &str) -> proc_macro2::Ident {
+    format_ident!("__why_{entry}", span = Span::call_site())
+}
+
 /// What follows from the entries of a definition.
 #[derive(Default)]
 struct Methods {
@@ -233,6 +249,8 @@ struct Methods {
     tokens: TokenStream,
     /// The functions that they ask for data.
     data: Vec<proc_macro2::Ident>,
+    /// Those that they ask for explanations.
+    told: Vec<proc_macro2::Ident>,
 }
 
 /// `at`: where the names are, if they stand in the text of another invocation.
@@ -248,11 +266,13 @@ fn methods(facade: &TokenStream, item: &Item, definition: &Definition, at: Optio
         false => (trainer_type(facade, item), trainer(facade, item, &losses, at)),
     };
     let of_losses = losses.iter().map(|function| train_name(&function.name.name));
-    let names = entries.iter().map(|(_, function)| &function.name.name);
+    let names = || entries.iter().map(|(_, function)| &function.name.name);
+    let whys = losses.iter().map(|function| why_name(&function.name.name));
     Methods {
         trainer: trainer_type,
         tokens: quote!(impl #name { #calls } #training),
-        data: names.flat_map(|name| [entry_name(name), trace_name(name)]).chain(of_losses).collect(),
+        data: names().flat_map(|name| [entry_name(name), trace_name(name)]).chain(of_losses).collect(),
+        told: names().map(|name| explain_name(name)).chain(whys).collect(),
     }
 }
 
@@ -377,6 +397,8 @@ fn entry_method(facade: &TokenStream, function: &Function, attributes: &Attribut
     let (parameters, values) = arguments(facade, function, at);
     let result = result_type(facade, function.result.as_ref());
     let schedule = schedule_method(facade, &function.name, &quote!(Self::#data()));
+    let told = explain_name(&function.name.name);
+    let explain = explain_method(&function.name, &quote!(Self::#told()));
     let (traced, trace) =
         (trace_name(&function.name.name), format_ident!("trace_{}", function.name.name, span = Span::call_site()));
     let about = format!("Runs the entry `{}` and gives what its layers tap, by path.", function.name.name);
@@ -395,6 +417,7 @@ fn entry_method(facade: &TokenStream, function: &Function, attributes: &Attribut
             self.__session.trace(Self::#traced(), #values)
         }
         #schedule
+        #explain
     }
 }
 
@@ -405,6 +428,21 @@ fn schedule_method(facade: &TokenStream, entry: &Ident, data: &TokenStream) -> T
         #[doc = #about]
         pub fn #name() -> ::core::result::Result<#facade::Schedule, #facade::Error> {
             #facade::Schedule::read(#data)
+        }
+    }
+}
+
+fn explain_method(entry: &Ident, text: &TokenStream) -> TokenStream {
+    let name = format_ident!("explain_{}", entry.name, span = Span::call_site());
+    let about = format!(
+        "What the compiler decided for `{}`: for each kernel the statements that it serves, the rules that made it, its \
+         cost against that of the operations one by one, and what was considered and not taken.",
+        entry.name
+    );
+    quote! {
+        #[doc = #about]
+        pub fn #name() -> &'static str {
+            #text
         }
     }
 }
@@ -442,6 +480,8 @@ fn trainer(facade: &TokenStream, item: &Item, losses: &[&Function], at: Option<S
         let data = &data[k];
         let (parameters, values) = arguments(facade, function, at);
         let schedule = schedule_method(facade, &function.name, &quote!(#model::#data()));
+        let told = why_name(&function.name.name);
+        let explain = explain_method(&function.name, &quote!(#model::#told()));
         let entry = &function.name.name;
         let own = |method: &str| match losses.len() {
             1 => format_ident!("{method}", span = Span::call_site()),
@@ -462,6 +502,7 @@ fn trainer(facade: &TokenStream, item: &Item, losses: &[&Function], at: Option<S
                 self.__trainer.gradients(&mut self.__model.__session, #k, #values)
             }
             #schedule
+            #explain
         }
     });
     let methods: TokenStream = methods.collect();

@@ -6,6 +6,7 @@ pub mod egraph;
 pub mod emit;
 pub mod errors;
 pub mod evaluation;
+mod explain;
 #[cfg(test)]
 mod fuzz;
 pub mod interp;

@@ -17,6 +17,7 @@ use crate::egraph::{self, Memo};
 use crate::emit::{self, Compiled, CompiledEntry, Scheduled};
 use crate::errors::Errors;
 use crate::evaluation::evaluated;
+use crate::explain::explain;
 use crate::ir::Graph;
 use crate::lower::{lower, plain};
 use crate::normalise::normalise;
@@ -92,6 +93,7 @@ pub fn compile(item: &Item, items: &Items<'_>, errors: &mut Errors, watch: &mut 
     if errors.count() > before {
         return None;
     }
+    watch.places = resolved.spans;
     let mut memo = Memo::default();
     let entries = resolved.entries.iter().zip(trained).map(|(entry, trained)| {
         let call = with_outputs(&entry.graph, |role| !matches!(role, Role::Tap(_)));
@@ -145,7 +147,6 @@ pub fn scheduled(graph: &Graph, name: &str, memo: &mut Memo, watch: &mut Watch<'
     watch.show("graph", name, || graph.to_string());
     watch.passed("prune");
     let normal = stage("normalise", normalise(&graph), Graph::verify)?;
-    watch.show("egraph", name, || egraph::dump(&graph).unwrap_or_else(|limit| limit.to_string()));
     watch.passed("normalise");
     let chosen = egraph::choose(&normal, memo).map_err(|limit| Fault::new("saturate", limit))?;
     let chosen = stage("extract", chosen, Graph::verify)?;
@@ -156,13 +157,22 @@ pub fn scheduled(graph: &Graph, name: &str, memo: &mut Memo, watch: &mut Watch<'
     schedule.unfused = plain::steps(&graph);
     let schedule = stage("schedule", schedule, schedule::verify::verify)?;
     watch.passed("lower");
+    let explanation = explain(&schedule, &chosen.choices, &|_| None);
+    if watch.wants("egraph") {
+        let told = explain(&schedule, &chosen.choices, &|span| watch.place(span));
+        watch.show("egraph", name, || match egraph::dump(&graph) {
+            Ok(classes) => format!("{told}\n{classes}"),
+            Err(limit) => limit.to_string(),
+        });
+    }
+    watch.passed("explain");
     watch.show("schedule", name, || schedule.to_string());
     for text in texts.list() {
         watch.show("wgsl", name, || text.clone());
         validate(text).map_err(|error| Fault::new("generate", format!("{error}\n{text}")))?;
     }
     watch.passed("validate");
-    Ok(Scheduled { schedule, texts: texts.list().to_vec() })
+    Ok(Scheduled { schedule, texts: texts.list().to_vec(), explanation })
 }
 
 /// A stage's result, once its verifier has seen it.

@@ -34,9 +34,14 @@ pub struct Command {
     pub barrier: bool,
 }
 
-/// What a plan dispatches at given dimensions.
-pub(super) fn commands(schedule: &Schedule, plan: &Plan, env: &Env, facts: &Facts) -> Result<Vec<Command>> {
-    let mut commands = vec![];
+/// What a plan dispatches at given dimensions, and where the dispatches of each launched step end.
+pub(super) fn commands(
+    schedule: &Schedule,
+    plan: &Plan,
+    env: &Env,
+    facts: &Facts,
+) -> Result<(Vec<Command>, Vec<usize>)> {
+    let (mut commands, mut ends) = (vec![], vec![]);
     unroll(schedule, plan, env, |step, _, index| {
         let variant = step.variants.iter().find(|variant| facts.allow(&variant.condition, env));
         let Some(Variant { dispatches, .. }) = variant else {
@@ -47,9 +52,10 @@ pub(super) fn commands(schedule: &Schedule, plan: &Plan, env: &Env, facts: &Fact
             let barrier = if k == 0 { step.barrier } else { dispatch.barrier };
             commands.push(site.command(step, dispatch, barrier)?);
         }
+        ends.push(commands.len());
         Ok(())
     })?;
-    Ok(commands)
+    Ok((commands, ends))
 }
 
 /// Where in the loops a step is.

@@ -27,9 +27,10 @@ impl Facts {
     }
 }
 
-/// The first plan that a device may take, and where its arena buffers lie.
-pub(super) fn choose<'s>(schedule: &'s Schedule, env: &Env, facts: &Facts) -> Result<(&'s Plan, Arena)> {
-    let Some(plan) = schedule.plans.iter().find(|plan| facts.allow(&plan.condition, env)) else {
+/// The number of the first plan that a device may take, and where its arena buffers lie.
+pub(super) fn choose(schedule: &Schedule, env: &Env, facts: &Facts) -> Result<(usize, Arena)> {
+    let mut plans = schedule.plans.iter().enumerate();
+    let Some((number, plan)) = plans.find(|(_, plan)| facts.allow(&plan.condition, env)) else {
         return Err(fault(schedule, "no plan for these dimensions"));
     };
     for life in &plan.lives {
@@ -40,7 +41,7 @@ pub(super) fn choose<'s>(schedule: &'s Schedule, env: &Env, facts: &Facts) -> Re
         }
     }
     let most = i64::try_from(facts.binding).unwrap_or(i64::MAX);
-    Ok((plan, plan.arena_in_segments(&schedule.buffers, env, most)))
+    Ok((number, plan.arena_in_segments(&schedule.buffers, env, most)))
 }
 
 /// The size of a buffer outside the arena.
@@ -49,7 +50,7 @@ pub fn bytes(schedule: &Schedule, buffer: BufferId, env: &Env) -> u64 {
 }
 
 /// The first byte of a place in its buffer, at these indices of the loops.
-pub(super) fn start(place: &Place, env: &Env, index: &[i64]) -> i64 {
+pub(crate) fn start(place: &Place, env: &Env, index: &[i64]) -> i64 {
     let slots = place.slots.iter().map(|slot| {
         let at = slot.base.eval(env) + slot.index.map_or(0, |id| index[id]);
         (if slot.parity { at & 1 } else { at }) * slot.stride.eval(env)
@@ -59,7 +60,7 @@ pub(super) fn start(place: &Place, env: &Env, index: &[i64]) -> i64 {
 
 /// Calls `each` for every step that a plan runs, loops unrolled, with the number of the step in the text and the
 /// indices of all loops.
-pub(super) fn unroll(
+pub(crate) fn unroll(
     schedule: &Schedule,
     plan: &Plan,
     env: &Env,

@@ -1,12 +1,14 @@
 //! The replayer of devices with shaders: one pass of copies, one compute pass with the planned barriers, one
-//! submission.
+//! submission. Where times are asked for, each step is a pass of its own.
+
+use std::ops::Range;
 
 use meganeura_shaders::dim::Env;
 use meganeura_shaders::schedule::{Plan, Schedule};
 
 use super::commands::{Command, commands};
 use super::facts::Facts;
-use super::program::{Call, Place, Replayer, Stretch, Work};
+use super::program::{Call, Place, Replayer, Stretch, Work, span};
 use crate::device::gpu::{Binding, Dispatch, Gpu, HostBuffer, Memory, Pipeline, Source, Transfer};
 use crate::{Error, Result};
 
@@ -23,6 +25,8 @@ struct GpuWork {
     /// Those that the commands name, in their order of text.
     pipelines: Vec<Pipeline>,
     commands: Vec<Command>,
+    /// Where the commands of each launched step end.
+    ends: Vec<usize>,
 }
 
 impl GpuReplayer {
@@ -42,17 +46,18 @@ impl Replayer for GpuReplayer {
     }
 
     fn prepare(&self, schedule: &Schedule, plan: &Plan, env: &Env) -> Result<Box<dyn Work>> {
-        let commands = commands(schedule, plan, env, &self.facts())?;
+        let (commands, ends) = commands(schedule, plan, env, &self.facts())?;
         let (device, name, pipelines) = (self.device.clone(), schedule.name.clone(), self.pipelines.clone());
-        Ok(Box::new(GpuWork { device, name, pipelines, commands }))
+        Ok(Box::new(GpuWork { device, name, pipelines, commands, ends }))
     }
 }
 
 impl Work for GpuWork {
     fn replay(&self, call: &Call<'_>) -> Result<()> {
-        let mut ends = Vec::with_capacity(self.commands.len());
-        let mut stretches = Vec::with_capacity(self.commands.len() * 4);
-        for command in &self.commands {
+        let commands = &self.commands[span(&self.ends, &call.steps)];
+        let mut ends = Vec::with_capacity(commands.len());
+        let mut stretches = Vec::with_capacity(commands.len() * 4);
+        for command in commands {
             for point in &command.bindings {
                 match (call.locate)(point.buffer, point.offset)? {
                     Place::Device(stretch) => stretches.push(stretch),
@@ -65,9 +70,9 @@ impl Work for GpuWork {
         let starts = [0].into_iter().chain(ends.iter().copied());
         let limits = self.device.limits();
         let grid = |groups| limits.grid(&self.name, groups);
-        let grids = self.commands.iter().map(|command| grid(command.groups)).collect::<Result<Vec<_>>>()?;
+        let grids = commands.iter().map(|command| grid(command.groups)).collect::<Result<Vec<_>>>()?;
         let ranges = starts.zip(&ends).map(|(start, end)| start..*end);
-        let own = self.commands.iter().zip(&grids).zip(ranges).map(|((command, grid), range)| Dispatch {
+        let own = commands.iter().zip(&grids).zip(ranges).map(|((command, grid), range)| Dispatch {
             pipeline: &self.pipelines[command.text],
             buffers: &bindings[range],
             words: &command.words,
@@ -100,7 +105,18 @@ impl Work for GpuWork {
             });
             recorder.transfer(copies.collect::<Result<Vec<_>>>()?)?;
         }
-        recorder.compute(own.chain(updates))?;
+        match &call.times {
+            None => recorder.compute(own.chain(updates))?,
+            Some(times) => {
+                let own: Vec<Dispatch> = own.collect();
+                let first = span(&self.ends, &call.steps).start;
+                for step in call.steps.start..call.steps.end.min(self.ends.len()) {
+                    let Range { start, end } = span(&self.ends, &(step..step + 1));
+                    recorder.compute_timed(step, &own[start - first..end - first], times)?;
+                }
+                recorder.compute_timed(self.ends.len(), &updates.collect::<Vec<_>>(), times)?;
+            }
+        }
         recorder.submit()?;
         Ok(())
     }

@@ -4,7 +4,9 @@
 //! locates its buffers, holds their memories and runs. It allocates nothing.
 #![forbid(unsafe_code)]
 
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use meganeura_host::{Layout, Memory, Source, Space, Task, update};
 use meganeura_shaders::dim::{Dim, Env};
@@ -13,7 +15,7 @@ use meganeura_shaders::schedule::{self, BufferId, BufferKind, ELEMENT, Operand, 
 use smallvec::SmallVec;
 
 use super::facts::{Facts, start, unroll};
-use super::program::{Call, Place, Replayer, Work};
+use super::program::{Call, Place, Replayer, Work, span};
 use super::update::Updates;
 use crate::device::host::{Host, SEGMENT};
 use crate::{Error, Result};
@@ -58,6 +60,8 @@ struct HostWork {
     uses: Vec<Option<bool>>,
     tasks: Vec<Task>,
     launches: Vec<Launch>,
+    /// Where the launches of each launched step end.
+    ends: Vec<usize>,
     kept: Mutex<Kept>,
 }
 
@@ -82,6 +86,7 @@ impl Replayer for HostReplayer {
             uses: vec![None; schedule.buffers.len()],
             tasks: vec![],
             launches: vec![],
+            ends: vec![],
             kept: Mutex::default(),
         };
         // The tasks of each step of the text: iterations differ in where values lie alone.
@@ -126,6 +131,7 @@ impl Replayer for HostReplayer {
                 work.uses[write.buffer] = Some(true);
                 work.launches.push(Launch { task: first + k, reads, write });
             }
+            work.ends.push(work.launches.len());
             Ok(())
         })?;
         let scratch = work.tasks.iter().map(Task::scratch).max().unwrap_or(0);
@@ -200,14 +206,29 @@ impl Work for HostWork {
                 places.push((held.memory(buffer.memory(), k != 1), place.offset as usize / 4));
             }
         }
-        let (Kept { scratch, bases }, then) = (&mut *kept, call.then);
+        let Kept { scratch, bases } = &mut *kept;
+        let Call { then, steps, times, .. } = call;
         self.device.threads().call(|| {
             let space = Space::new(held.memories.iter().map(|(memory, write)| (memory, *write)));
-            self.launches.iter().try_for_each(|launch| self.launch(launch, &held, &space, bases, scratch))?;
-            match then {
-                Some(updates) => self.update(updates, &places, &space),
-                None => Ok(()),
+            let mut run = |steps: &Range<usize>| {
+                let mut launches = self.launches[span(&self.ends, steps)].iter();
+                launches.try_for_each(|launch| self.launch(launch, &held, &space, bases, scratch))
+            };
+            let update = || then.map_or(Ok(()), |updates| self.update(updates, &places, &space));
+            let Some(times) = times else {
+                run(steps)?;
+                return update();
+            };
+            let timed = |step: usize, run: &mut dyn FnMut() -> Result<()>| {
+                let begin = Instant::now();
+                run()?;
+                times.add(step, begin.elapsed());
+                Ok(())
+            };
+            for step in steps.start..steps.end.min(self.ends.len()) {
+                timed(step, &mut || run(&(step..step + 1)))?;
             }
+            if then.is_some() { timed(self.ends.len(), &mut || update()) } else { Ok(()) }
         })
     }
 }

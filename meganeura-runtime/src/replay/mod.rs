@@ -9,12 +9,15 @@ mod facts;
 mod gpu;
 mod host;
 mod program;
+mod steps;
 mod update;
 
+pub(crate) use facts::start;
 pub use facts::{Facts, bytes};
 pub use gpu::GpuReplayer;
 pub use host::HostReplayer;
 pub use program::{Call, Place, Program, Recipe, Replayer, Stretch, Work};
+pub(crate) use steps::Steps;
 pub use update::{Launch, Updates};
 
 use crate::Result;

@@ -1,15 +1,17 @@
 //! An entry on a device: its schedule, decoded once, its kernels, made once, its recipes, made once a set of sizes.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use meganeura_shaders::arena::Arena;
 use meganeura_shaders::dim::Env;
 use meganeura_shaders::schedule::{BufferId, Plan, Schedule};
 
 use super::facts::{Facts, choose};
+use super::steps::Steps;
 use super::update::Updates;
-use crate::device::{Binding, Buffer};
+use crate::device::{Binding, Buffer, Times};
 use crate::{Error, Result};
 
 /// Recipes that a program keeps; the oldest goes.
@@ -39,10 +41,28 @@ pub struct Recipe {
     pub env: Env,
     /// Where arena buffers lie.
     pub arena: Arena,
+    /// The number of the plan that it runs.
+    plan: usize,
     work: Box<dyn Work>,
+    /// Made when somebody asks.
+    steps: OnceLock<Arc<Steps>>,
 }
 
 impl Recipe {
+    /// What it launches, for people.
+    pub(crate) fn steps(&self, model: &str, schedule: &Schedule) -> Result<&Arc<Steps>> {
+        if let Some(known) = self.steps.get() {
+            return Ok(known);
+        }
+        let made = Steps::new(model, schedule, &schedule.plans[self.plan], &self.env)?;
+        Ok(self.steps.get_or_init(|| Arc::new(made)))
+    }
+
+    /// The plan that it runs.
+    pub(crate) fn plan<'s>(&self, schedule: &'s Schedule) -> &'s Plan {
+        &schedule.plans[self.plan]
+    }
+
     /// Runs it.
     pub fn replay(&self, call: &Call<'_>) -> Result<()> {
         self.work.replay(call)
@@ -57,6 +77,27 @@ pub struct Call<'a> {
     pub uploads: &'a [(&'a [u8], Stretch)],
     /// What follows the last step: the optimizer's update.
     pub then: Option<&'a Updates>,
+    /// Which of the launched steps run, counted with loops unrolled.
+    pub steps: Range<usize>,
+    /// Where the time of each goes; that of the updates stands behind those of all steps.
+    pub times: Option<Arc<Times>>,
+}
+
+impl<'a> Call<'a> {
+    /// A whole call.
+    pub fn new(
+        locate: &'a dyn Fn(BufferId, u64) -> Result<Place<'a>>,
+        uploads: &'a [(&'a [u8], Stretch)],
+        then: Option<&'a Updates>,
+    ) -> Call<'a> {
+        Call { locate, uploads, then, steps: 0..usize::MAX, times: None }
+    }
+}
+
+/// The launches of some steps, of which each ends at the given number.
+pub(super) fn span(ends: &[usize], steps: &Range<usize>) -> Range<usize> {
+    let end = |steps: usize| steps.min(ends.len()).checked_sub(1).map_or(0, |last| ends[last]);
+    end(steps.start)..end(steps.end)
 }
 
 /// Where a value of a call lies.
@@ -116,8 +157,8 @@ impl Program {
             return Ok(known.clone());
         }
         let (plan, arena) = choose(&self.schedule, &env, &self.replayer.facts())?;
-        let work = self.replayer.prepare(&self.schedule, plan, &env)?;
-        let made = Arc::new(Recipe { env, arena, work });
+        let work = self.replayer.prepare(&self.schedule, &self.schedule.plans[plan], &env)?;
+        let made = Arc::new(Recipe { env, arena, plan, work, steps: OnceLock::new() });
         if self.recipes.len() >= RECIPES
             && let Some(oldest) = self.recipes.iter().min_by_key(|(_, (used, _))| *used).map(|(key, _)| key.clone())
         {

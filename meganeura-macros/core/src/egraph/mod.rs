@@ -6,6 +6,7 @@
 //! the set of stored values. The result is a function of the graph alone, and reaching a limit is an error with a name.
 
 mod bits;
+mod choice;
 pub mod cost;
 pub mod dag;
 pub mod dump;
@@ -23,6 +24,7 @@ mod write;
 
 use crate::ir::Graph;
 use crate::normalise::normalise;
+pub use choice::{Choice, Choices, Piece, Rival};
 pub use saturate::Limit;
 pub use solve::Memo;
 

@@ -44,6 +44,15 @@ pub struct Solution {
 impl Problem {
     /// The problem of an e-graph.
     pub fn new(eg: &Eg, roots: &[Id], cost: impl Fn(&ENode) -> u64) -> Problem {
+        Problem::of(eg, roots, cost, true)
+    }
+
+    /// The same with the nodes that another one dominates: more to tell of, and never a better solution.
+    pub fn whole(eg: &Eg, roots: &[Id], cost: impl Fn(&ENode) -> u64) -> Problem {
+        Problem::of(eg, roots, cost, false)
+    }
+
+    fn of(eg: &Eg, roots: &[Id], cost: impl Fn(&ENode) -> u64, dominate: bool) -> Problem {
         let choosable = |id: Id| eg[id].nodes.iter().filter(|n| n.op != Op::Tuple);
         let mut reach = BTreeSet::new();
         let mut todo: Vec<Id> = roots.iter().map(|r| eg.find(*r)).collect();
@@ -72,7 +81,7 @@ impl Problem {
             for c in all {
                 let is_packed = matches!(c.node.op, Op::Proj(_));
                 let reads = |child: &usize| c.children.contains(child) || free.contains_key(&ids[*child]);
-                if is_packed || !kept.iter().any(|k| k.children.iter().all(reads)) {
+                if !dominate || is_packed || !kept.iter().any(|k| k.children.iter().all(reads)) {
                     kept.push(c);
                 }
             }

@@ -24,6 +24,48 @@ impl Problem {
         climbed.min_by_key(|s| s.cost).unwrap_or(greedy)
     }
 
+    /// The plan that takes a candidate of a class, and else for the values that are then stored the cheapest kernels;
+    /// none if it would not use the class.
+    pub fn with(&self, solution: &Solution, class: usize, candidate: usize) -> Option<Solution> {
+        let mut stored = self.stored(solution);
+        for child in &self.classes[class][candidate].children {
+            self.store(*child, &mut stored);
+        }
+        let found = self.best_of(&stored, Some((class, candidate)))?;
+        self.order(&found.choice)?.contains(&class).then_some(found)
+    }
+
+    /// The plan that does not store a class, and else the values that `solution` stores.
+    pub fn without(&self, solution: &Solution, class: usize) -> Option<Solution> {
+        let mut stored = self.stored(solution);
+        stored.toggle(class);
+        self.best_with(&stored)
+    }
+
+    /// What a plan stores, and all that costs nothing.
+    fn stored(&self, solution: &Solution) -> Bits {
+        let mut stored = Bits::new(self.classes.len());
+        self.order(&solution.choice).unwrap_or_default().into_iter().for_each(|class| stored.insert(class));
+        let is_free = |class: &usize| self.classes[*class].iter().all(|candidate| candidate.cost == 0);
+        (0..self.classes.len()).filter(is_free).for_each(|class| stored.insert(class));
+        stored
+    }
+
+    /// Stores a class, and where no candidate of it reads stored values alone, what the cheapest reads.
+    fn store(&self, class: usize, stored: &mut Bits) {
+        if stored.contains(class) {
+            return;
+        }
+        stored.insert(class);
+        let candidates = &self.classes[class];
+        if candidates.iter().any(|c| c.children.iter().all(|child| stored.contains(*child))) {
+            return;
+        }
+        for child in candidates.first().iter().flat_map(|c| &c.children) {
+            self.store(*child, stored);
+        }
+    }
+
     /// Single values until nothing helps; then one round of a value together with one that its kernels may read, and
     /// again, until neither helps.
     fn climb(&self, mut stored: Bits) -> Option<Solution> {
@@ -60,8 +102,14 @@ impl Problem {
 
     /// The cheapest node of each needed class among those that read only `stored` values.
     fn best_with(&self, stored: &Bits) -> Option<Solution> {
+        self.best_of(stored, None)
+    }
+
+    /// The same, where one class takes a given candidate.
+    fn best_of(&self, stored: &Bits, taken: Option<(usize, usize)>) -> Option<Solution> {
         let n = self.classes.len();
-        let mut settle = Settle { problem: self, stored, choice: vec![0; n], open: Bits::new(n), done: Bits::new(n) };
+        let (choice, open, done) = (vec![0; n], Bits::new(n), Bits::new(n));
+        let mut settle = Settle { problem: self, stored, taken, choice, open, done };
         self.roots.iter().all(|r| settle.class(*r)).then(|| self.solution(settle.choice))
     }
 }
@@ -69,6 +117,7 @@ impl Problem {
 struct Settle<'a> {
     problem: &'a Problem,
     stored: &'a Bits,
+    taken: Option<(usize, usize)>,
     choice: Vec<usize>,
     open: Bits,
     done: Bits,
@@ -81,9 +130,12 @@ impl Settle<'_> {
             return true;
         }
         self.open.insert(class);
-        let chosen = self.problem.classes[class].iter().position(|c| {
+        let taken = self.taken.filter(|(of, _)| *of == class).map(|(_, candidate)| candidate);
+        let chosen = self.problem.classes[class].iter().enumerate().position(|(k, c)| {
             let readable = |child: &usize| self.stored.contains(*child) && !self.open.contains(*child);
-            c.children.iter().all(readable) && c.children.iter().all(|child| self.class(*child))
+            taken.is_none_or(|taken| taken == k)
+                && c.children.iter().all(readable)
+                && c.children.iter().all(|child| self.class(*child))
         });
         self.open.toggle(class);
         let Some(i) = chosen else { return false };

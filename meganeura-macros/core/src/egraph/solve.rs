@@ -6,6 +6,7 @@ use std::rc::Rc;
 use egg::Id;
 use meganeura_shaders::dim::{Env, Symbols};
 
+use super::choice::{Explainer, Why};
 use super::cost::{Cost, REFERENCE, representative};
 use super::dag::Dag;
 use super::dump;
@@ -32,6 +33,8 @@ pub struct Searched {
     pub problem: Problem,
     /// The best that was found.
     pub solution: Solution,
+    /// The first node of the plain graph that has the value of each class.
+    pub sources: BTreeMap<Id, usize>,
 }
 
 /// Searches a region.
@@ -43,7 +46,19 @@ pub fn search(dag: &Dag, rules: &[Rule], at: &Env, limits: Limits) -> Result<Sea
     let roots = eg.analysis.roots.clone();
     let problem = Problem::new(&eg, &roots, |node| cost.node(&eg, node));
     let solution = problem.improve();
-    Ok(Searched { normal, eg, ids, stats, problem, solution })
+    let sources = sources(&normal, &eg, &ids);
+    Ok(Searched { normal, eg, ids, stats, problem, solution, sources })
+}
+
+fn sources(normal: &Dag, eg: &Eg, ids: &[Id]) -> BTreeMap<Id, usize> {
+    let mut sources: BTreeMap<Id, usize> = BTreeMap::new();
+    for (id, note) in ids.iter().zip(&normal.notes) {
+        if let Some(source) = note.source {
+            let known = sources.entry(eg.find(*id)).or_insert(source);
+            *known = source.min(*known);
+        }
+    }
+    sources
 }
 
 /// A step of a solved region.
@@ -56,6 +71,8 @@ pub(super) struct Step {
     /// For each output the node of the region's plain graph whose value it is.
     pub(super) sources: Vec<usize>,
     pub(super) rules: Vec<&'static str>,
+    /// None of leaves and views.
+    pub(super) why: Option<Why>,
 }
 
 #[derive(Clone, Debug)]
@@ -69,6 +86,8 @@ pub(super) enum What {
 pub(super) struct Solved {
     pub(super) steps: Vec<Step>,
     pub(super) roots: Vec<(usize, usize)>,
+    /// What it costs if every operation is a kernel.
+    pub(super) unfused_cost: u64,
     pub(super) text: String,
 }
 
@@ -98,31 +117,21 @@ impl Memo {
         if let Some(known) = self.solved.get(&key) {
             return Ok(known.clone());
         }
-        let searched = search(dag, rules::ALL, &representative(symbols), Limits::default())?;
-        let solved = Rc::new(searched.solved(symbols));
+        let at = representative(symbols);
+        let searched = search(dag, rules::ALL, &at, Limits::default())?;
+        let solved = Rc::new(searched.solved(dag, &at, symbols));
         self.solved.insert(key, solved.clone());
         Ok(solved)
     }
 }
 
 impl Searched {
-    /// The first node of the plain graph that has the value of each class.
-    fn sources(&self) -> BTreeMap<Id, usize> {
-        let mut sources: BTreeMap<Id, usize> = BTreeMap::new();
-        for (id, note) in self.ids.iter().zip(&self.normal.notes) {
-            if let Some(source) = note.source {
-                let known = sources.entry(self.eg.find(*id)).or_insert(source);
-                *known = source.min(*known);
-            }
-        }
-        sources
-    }
-
-    pub(super) fn solved(&self, symbols: &Symbols) -> Solved {
-        let (problem, eg) = (&self.problem, &self.eg);
-        let sources = self.sources();
+    /// `plain`: the graph that was searched, before its normal form.
+    pub(super) fn solved(&self, plain: &Dag, at: &Env, symbols: &Symbols) -> Solved {
+        let Searched { problem, eg, sources, .. } = self;
         let mut place: BTreeMap<Id, (usize, usize)> = BTreeMap::new();
         let mut steps: Vec<Step> = vec![];
+        let mut classes: Vec<usize> = vec![];
         let order = problem.order(&self.solution.choice).unwrap_or_default();
         for class in order {
             let (id, node) = (problem.ids[class], &problem.chosen(&self.solution, class).node);
@@ -148,8 +157,10 @@ impl Searched {
                 types: eg[id].data.outs.clone(),
                 sources: members.iter().filter_map(|id| sources.get(id).copied()).collect(),
                 rules: self.rules(node),
+                why: None,
             };
             steps.push(step);
+            classes.push(class);
         }
         // What a rule made on the way belongs to its reader.
         for k in (0..steps.len()).rev() {
@@ -160,12 +171,23 @@ impl Searched {
                 }
             }
         }
+        let explainer = Explainer::new(self, plain, at);
+        for k in 0..steps.len() {
+            if problem.chosen(&self.solution, classes[k]).cost > 0 {
+                let args: Vec<usize> = steps[k]
+                    .args
+                    .iter()
+                    .filter_map(|(step, output)| steps[*step].sources.get(*output).copied())
+                    .collect();
+                steps[k].why = Some(explainer.why(classes[k], &steps[k].sources, &args));
+            }
+        }
         let roots = problem.roots.iter().map(|class| place[&problem.ids[*class]]).collect();
-        Solved { steps, roots, text: dump::region(self, symbols) }
+        Solved { steps, roots, unfused_cost: explainer.unfused_cost(), text: dump::region(self, symbols) }
     }
 
     /// The classes of a node's results.
-    fn members(&self, id: Id, node: &ENode) -> Vec<Id> {
+    pub(super) fn members(&self, id: Id, node: &ENode) -> Vec<Id> {
         let tuple = |n: &&ENode| n.op == Op::Tuple;
         match (&node.op, self.eg[id].nodes.iter().find(tuple)) {
             (Op::Launch(_), Some(tuple)) => tuple.args.iter().map(|a| self.eg.find(*a)).collect(),

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use super::choice::{Choice, Piece, PieceNode, Rival, RivalNode, Why};
+use super::cost::representative;
 use super::region::{Region, Stretch, regions, tensors};
 use super::saturate::Limit;
 use super::solve::{Memo, Solved, Step, What};
-use crate::ir::{BlockId, Graph, Node, NodeId, Origin, Output, ROOT, ValueId};
+use crate::ir::{BlockId, Graph, Node, NodeId, Origin, Output, ROOT, Served, ValueId};
 use crate::ops::Op;
 
 /// Nodes of one region at first: four layers of a decoder with their gradients, each of which takes the search 30 ms.
@@ -18,6 +20,8 @@ struct Writer<'g> {
     moved: BTreeMap<ValueId, ValueId>,
     tensors: BTreeSet<ValueId>,
     memo: &'g mut Memo,
+    /// How often the current block runs at the sizes that choices are made at.
+    times: u64,
     dump: Option<&'g mut String>,
 }
 
@@ -25,7 +29,7 @@ pub(super) fn chosen(graph: &Graph, memo: &mut Memo, dump: Option<&mut String>) 
     let mut to = Graph::new(graph.symbols.clone());
     to.stores = graph.stores.clone();
     to.checks = graph.checks.clone();
-    let mut writer = Writer { from: graph, to, moved: BTreeMap::new(), tensors: tensors(graph), memo, dump };
+    let mut writer = Writer { from: graph, to, moved: BTreeMap::new(), tensors: tensors(graph), memo, times: 1, dump };
     for id in &graph.block(ROOT).nodes {
         if let Op::Read(_) = graph.node(*id).op {
             writer.copy(*id);
@@ -49,6 +53,7 @@ impl Writer<'_> {
                 if let Some(text) = &mut self.dump {
                     **text += &format!("block {} region {k}: {}", block.0, solved.text);
                 }
+                self.to.choices.unfused_cost += self.times * solved.unfused_cost;
                 self.region(&stretch.region, &solved);
             }
             let Some(barrier) = stretch.barrier else { continue };
@@ -105,15 +110,67 @@ impl Writer<'_> {
     }
 
     /// That of the value that a step computes, of several that of the first, with the label of all that it computes.
-    fn origin(&self, region: &Region, solved: &Solved, step: &Step) -> Origin {
+    fn origin(&mut self, region: &Region, solved: &Solved, step: &Step) -> Origin {
         let of = |source: &usize| self.from.def(region.sources[*source]).map(|(node, _)| node.origin.clone());
         let first = step.sources.iter().find_map(of).unwrap_or_default();
         let rules = step.rules.iter().map(ToString::to_string).collect();
-        Origin { what: self.label(region, solved, step), rules, ..first }
+        let choice = step.why.as_ref().map(|why| {
+            self.to.choices.list.push(self.choice(region, solved, step, why));
+            self.to.choices.list.len() - 1
+        });
+        Origin { what: self.label(region, solved, step), rules, choice, ..first }
+    }
+
+    /// Why a step is as it is, in words.
+    fn choice(&self, region: &Region, solved: &Solved, step: &Step, why: &Why) -> Choice {
+        let piece = |piece: &PieceNode| {
+            let values = |sources: &[usize]| sources.iter().map(|source| region.sources[*source]).collect::<Vec<_>>();
+            let stops = values(&piece.args).into_iter().collect();
+            let what = self.named(&values(&piece.sources), stops);
+            Piece { kernel: piece.kernel.clone(), what, rules: piece.rules.clone(), cost: piece.cost }
+        };
+        let rival = |rival: &RivalNode| Rival {
+            kernel: piece(&rival.kernel),
+            dearer: rival.dearer,
+            beside: rival.beside.iter().map(piece).collect(),
+        };
+        let Why { cost, unfused, unfused_cost, rivals, more } = why;
+        Choice {
+            served: self.served(region, solved, step),
+            cost: *cost,
+            unfused: *unfused,
+            unfused_cost: *unfused_cost,
+            rivals: rivals.iter().map(rival).collect(),
+            more: *more,
+        }
+    }
+
+    /// The statements of what a step computes.
+    fn served(&self, region: &Region, solved: &Solved, step: &Step) -> Vec<Rc<Served>> {
+        let mut seen = self.stops(region, solved, step);
+        let mut all: Vec<Rc<Served>> = vec![];
+        let mut add = |node: &Node| {
+            let Some(served) = &node.origin.served else { return };
+            let key = |served: &Served| (served.path.clone(), served.function.clone(), served.number);
+            if all.iter().all(|known| key(known) != key(served)) {
+                all.push(served.clone());
+            }
+        };
+        for source in &step.sources {
+            seen.remove(&region.sources[*source]);
+            self.visit(region.sources[*source], &mut seen, &mut add);
+        }
+        all
     }
 
     /// What the values are called that a step computes on the way from its arguments, in the order of the data.
     fn label(&self, region: &Region, solved: &Solved, step: &Step) -> String {
+        let results: Vec<ValueId> = step.sources.iter().map(|source| region.sources[*source]).collect();
+        self.named(&results, self.stops(region, solved, step))
+    }
+
+    /// The values of a step's arguments.
+    fn stops(&self, region: &Region, solved: &Solved, step: &Step) -> BTreeSet<ValueId> {
         // A member of a launch that the graph never named has no value to stop at.
         let argument = |(number, output): &(usize, usize)| {
             let Step { what, sources, .. } = &solved.steps[*number];
@@ -122,28 +179,34 @@ impl Writer<'_> {
                 What::Op(_) => region.sources.get(*sources.get(*output)?).copied(),
             }
         };
-        let mut seen: BTreeSet<ValueId> = step.args.iter().filter_map(argument).collect();
+        step.args.iter().filter_map(argument).collect()
+    }
+
+    /// What the values between `seen` and some results are called.
+    fn named(&self, results: &[ValueId], mut seen: BTreeSet<ValueId>) -> String {
         let mut labels = vec![];
-        for source in &step.sources {
-            let value = region.sources[*source];
-            seen.remove(&value);
-            self.name_all(value, &mut seen, &mut labels);
+        for value in results {
+            seen.remove(value);
+            self.visit(*value, &mut seen, &mut |node| {
+                let label = match node.origin.what.as_str() {
+                    "contract" => "@",
+                    "rows" | "constant" | "size" | "index" | "cast" => return,
+                    what => what,
+                };
+                if labels.last() != Some(&label) {
+                    labels.push(label);
+                }
+            });
         }
         labels.join(" · ")
     }
 
-    fn name_all<'s>(&'s self, value: ValueId, seen: &mut BTreeSet<ValueId>, labels: &mut Vec<&'s str>) {
+    /// The nodes that compute a value, in the order of the data, without views and without what was seen.
+    fn visit<'s>(&'s self, value: ValueId, seen: &mut BTreeSet<ValueId>, each: &mut dyn FnMut(&'s Node)) {
         let Some((node, _)) = self.from.def(value).filter(|_| seen.insert(value)) else { return };
-        node.inputs.iter().for_each(|input| self.name_all(*input, seen, labels));
-        let silent =
-            node.op.is_view() || matches!(node.op, Op::Read(_) | Op::Repeat(_) | Op::Transpose(_) | Op::Broadcast(_));
-        let label = match node.origin.what.as_str() {
-            "contract" => "@",
-            "rows" | "constant" | "size" | "index" | "cast" => return,
-            what => what,
-        };
-        if !silent && labels.last() != Some(&label) {
-            labels.push(label);
+        node.inputs.iter().for_each(|input| self.visit(*input, seen, each));
+        if !node.op.is_view() && !matches!(node.op, Op::Read(_) | Op::Repeat(_) | Op::Transpose(_) | Op::Broadcast(_)) {
+            each(node);
         }
     }
 
@@ -160,7 +223,10 @@ impl Writer<'_> {
         inner.extend(outer[repeat.carried..first_captured].iter().map(|v| self.to.stack_in(*v)));
         inner.extend(&outer[first_captured..]);
         self.moved.extend(body.args.iter().copied().zip(inner));
+        let (around, count) = (self.times, repeat.count.eval(&representative(&from.symbols)).unsigned_abs());
+        self.times = around * count;
         self.block(repeat.body)?;
+        self.times = around;
         let results: Vec<ValueId> = body.results.iter().map(|v| self.moved[v]).collect();
         let (carried, stacks) = results.split_at(repeat.carried);
         self.to.origin = node.origin.clone();

@@ -13,12 +13,15 @@ mod index;
 mod random;
 mod verify;
 
+use std::rc::Rc;
+
 use meganeura_shaders::dim::{Dim, Shape, Symbols};
 use meganeura_shaders::prog::DType;
 use meganeura_shaders::schedule::{Check, Role};
 
 pub use build::{CallDerivative, Open, OpenRepeat};
 
+use crate::egraph::Choices;
 use crate::ops::Op;
 
 macro_rules! declare_ids {
@@ -104,6 +107,25 @@ pub struct Origin {
     pub what: String,
     /// The rules of the search that made the node.
     pub rules: Vec<String>,
+    /// The user's statement that the node serves.
+    pub served: Option<Rc<Served>>,
+    /// Why the search chose the node: an index into [`Choices::list`].
+    pub choice: Option<usize>,
+}
+
+/// A statement of the user's.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Served {
+    /// The dotted path of the layer whose function it stands in, empty at the top.
+    pub path: String,
+    /// The function.
+    pub function: String,
+    /// Its number in that function.
+    pub number: u32,
+    /// Its text.
+    pub text: String,
+    /// Where it stands.
+    pub span: Option<SpanId>,
 }
 
 /// One operation.
@@ -252,6 +274,8 @@ pub struct Graph {
     pub outputs: Vec<Output>,
     /// What the dimensions must keep beside their bounds.
     pub checks: Vec<Check>,
+    /// Why the search chose what it did, of a graph that it made.
+    pub choices: Choices,
     /// Loops under construction.
     pub open: Vec<Open>,
     /// What new nodes get as their origin.

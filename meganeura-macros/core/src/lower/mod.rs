@@ -268,7 +268,7 @@ impl<'g> Lower<'g> {
     fn push_step(&mut self, members: Vec<Member>, why: Option<&str>, items: &mut Vec<Item>) {
         let mut origin = self.origin.clone();
         if let Some(why) = why {
-            (origin.what, origin.rules) = (why.into(), vec![]);
+            (origin.what, origin.rules, origin.choice) = (why.into(), vec![], None);
         }
         let origins = vec![origin; members.len()];
         items.push(Item::Step(Step { members, barrier: false, origins, variants: vec![] }));
@@ -278,5 +278,6 @@ impl<'g> Lower<'g> {
 fn origin(node: &Node) -> schedule::Origin {
     let given = &node.origin;
     let what = if given.what.is_empty() { node.op.name().into() } else { given.what.clone() };
-    schedule::Origin { path: given.path.clone(), what, backward: given.backward, rules: given.rules.clone() }
+    let (path, rules) = (given.path.clone(), given.rules.clone());
+    schedule::Origin { path, what, backward: given.backward, rules, choice: given.choice }
 }

@@ -1,7 +1,7 @@
 //! Bodies of functions: statements in order, then the value.
 
 use super::value::Value;
-use super::{Local, LocalKind, Resolver};
+use super::{Frame, Local, LocalKind, Resolver, Stated};
 use crate::diag::resolve as diag;
 use crate::syntax::{Assign, Binding, Block, Expr, Function, Pattern, Statement, StatementKind, TensorRole};
 
@@ -16,7 +16,8 @@ impl<'a> Resolver<'a, '_> {
                     None => (ty.span, 0),
                 };
                 let frame = self.frame_mut();
-                frame.statement = number;
+                let stated = function.body.tail.as_ref().map_or(Stated::Nothing, |tail| Stated::Tail(&tail.value));
+                frame.state(number, stated);
                 // Names in the type are sizes, never locals.
                 frame.locals.clear();
                 self.match_result(function, ty, span, value)
@@ -34,25 +35,26 @@ impl<'a> Resolver<'a, '_> {
 
     /// The value of a block; its names end with it.
     pub(super) fn block_value(&mut self, block: &'a Block) -> Value<'a> {
-        let (outside, number) = (self.frame().locals.len(), self.frame().statement);
+        let Frame { locals, statement, stated, .. } = self.frame();
+        let (outside, number, stated) = (locals.len(), *statement, *stated);
         for statement in &block.statements {
             self.statement(statement);
         }
         let value = match &block.tail {
             Some(tail) => {
-                self.frame_mut().statement = tail.number;
+                self.frame_mut().state(tail.number, Stated::Tail(&tail.value));
                 self.expression(&tail.value)
             }
             None => Value::Nothing,
         };
         let frame = self.frame_mut();
         frame.locals.truncate(outside);
-        frame.statement = number;
+        frame.state(number, stated);
         value
     }
 
     fn statement(&mut self, statement: &'a Statement) {
-        self.frame_mut().statement = statement.number;
+        self.frame_mut().state(statement.number, Stated::Statement(statement));
         match &statement.kind {
             StatementKind::Let(pattern, value) => self.let_statement(pattern, value),
             StatementKind::Assign(assign) => self.assign(assign),

@@ -33,7 +33,7 @@ const GENERATED: [&str; 13] = [
 ];
 
 /// Beginnings of the names of generated methods.
-const GENERATED_PREFIXES: [&str; 2] = ["schedule_", "trace_"];
+const GENERATED_PREFIXES: [&str; 3] = ["schedule_", "trace_", "explain_"];
 
 /// Reports what the text of the items shows.
 pub fn declare(source: &Source, items: &Items<'_>, errors: &mut Errors) {

@@ -2,8 +2,9 @@
 
 use proc_macro2::Span;
 
-use crate::syntax::written::{expression, index};
-use crate::syntax::{Expr, Ident, Index};
+use super::Stated;
+use crate::syntax::written::{expression, index, range};
+use crate::syntax::{Assign, BinaryOp, Binding, Expr, Ident, Index, Over, Pattern, StatementKind};
 
 /// Longer text says less than a word.
 const LIMIT: usize = 32;
@@ -12,6 +13,54 @@ const LIMIT: usize = 32;
 pub(super) fn short(expr: &Expr) -> Option<String> {
     let text = expression(expr)?;
     (text.chars().count() <= LIMIT).then_some(text)
+}
+
+/// A statement as the user may have written it; of one with blocks the head.
+pub(super) fn statement(stated: Stated<'_>) -> String {
+    let written = |expr: &Expr| expression(expr).unwrap_or_else(|| "..".into());
+    let kind = match stated {
+        Stated::Nothing => return String::new(),
+        Stated::Tail(value) => return written(value),
+        Stated::Statement(statement) => &statement.kind,
+    };
+    let names = |bindings: &[Binding]| {
+        let name = |binding: &Binding| format!("{}{}", if binding.mutable { "mut " } else { "" }, binding.name.name);
+        bindings.iter().map(name).collect::<Vec<_>>().join(", ")
+    };
+    match kind {
+        StatementKind::Let(Pattern::Name(binding), value) => {
+            format!("let {} = {};", names(std::slice::from_ref(binding)), written(value))
+        }
+        StatementKind::Let(Pattern::Tuple(bindings, _), value) => {
+            format!("let ({}) = {};", names(bindings), written(value))
+        }
+        StatementKind::Assign(Assign { name, index: part, operator, value, .. }) => {
+            let part = part.as_ref().map_or(Some(String::new()), |part| {
+                let parts: Option<Vec<String>> = part.iter().map(index).collect();
+                Some(format!("[{}]", parts?.join(", ")))
+            });
+            let operator = operator.map_or("", BinaryOp::text);
+            format!("{}{} {operator}= {};", name.name, part.unwrap_or_else(|| "[..]".into()), written(value))
+        }
+        StatementKind::For(repeat) => match &repeat.over {
+            Over::Each { item, array } => format!("for {} in {}", item.name, written(array)),
+            Over::Numbered { index, item, array } => {
+                format!("for ({}, {}) in {}", index.name, item.name, written(array))
+            }
+            Over::Together { items, arrays } => {
+                let items: Vec<&str> = items.iter().map(|item| item.name.as_str()).collect();
+                let arrays: Vec<String> = arrays.iter().map(written).collect();
+                format!("for ({}) in ({})", items.join(", "), arrays.join(", "))
+            }
+            Over::Range { index, bounds } => format!("for {} in {}", index.name, range(bounds)),
+            Over::Poison(_) => "for ..".into(),
+        },
+        StatementKind::If(choice) => {
+            format!("if {}", choice.branches.first().map_or("..".into(), |(condition, _)| written(condition)))
+        }
+        StatementKind::Expr(value) => format!("{};", written(value)),
+        StatementKind::Poison(_) => String::new(),
+    }
 }
 
 /// A part of a local as the user may have written it.

@@ -44,8 +44,8 @@ pub use declare::{check, declare};
 pub use items::Items;
 
 use crate::errors::{At, Errors, Inside};
-use crate::ir::{Graph, Origin, SpanId, Type, ValueId};
-use crate::syntax::{Element, Expr, Function, Item, TypeKind};
+use crate::ir::{Graph, Origin, Served, SpanId, Type, ValueId};
+use crate::syntax::{Element, Expr, Function, Item, Statement, TypeKind};
 use value::{Layer, LoopId, Row, Value};
 
 /// A model whose every entry is a graph.
@@ -170,6 +170,18 @@ struct Frame<'a> {
     leading: Option<Vec<Dim>>,
     site: Option<Site>,
     statement: u32,
+    stated: Stated<'a>,
+    /// The statement in words, once a node served it.
+    served: Option<Rc<Served>>,
+}
+
+/// The statement that a frame is at.
+#[derive(Clone, Copy)]
+enum Stated<'a> {
+    Nothing,
+    Statement(&'a Statement),
+    /// The value of a block.
+    Tail(&'a Expr),
 }
 
 /// Where mistakes are shown that stand in no text of this invocation.
@@ -205,7 +217,14 @@ impl<'a> Frame<'a> {
             leading: None,
             site,
             statement: 0,
+            stated: Stated::Nothing,
+            served: None,
         }
+    }
+
+    /// Nodes serve this statement from now on.
+    fn state(&mut self, number: u32, stated: Stated<'a>) {
+        (self.statement, self.stated, self.served) = (number, stated, None);
     }
 }
 
@@ -293,13 +312,36 @@ impl<'a, 'e> Resolver<'a, 'e> {
 
     /// New nodes come from here.
     fn at(&mut self, span: Span) {
-        let user = self.frames.iter().rev().find(|frame| !matches!(frame.site, Some(Site::Whole(_))));
-        let statement = user.map_or(0, |frame| frame.statement);
+        let user = self.frames.iter().rposition(|frame| !matches!(frame.site, Some(Site::Whole(_))));
+        let statement = user.map_or(0, |user| self.frames[user].statement);
+        let served = user.and_then(|user| self.served(user));
         let path = self.frame().layer.instance.member_path.clone();
         let place = self.place(span);
         self.spans.push(place);
         let span = Some(SpanId(self.spans.len() as u32 - 1));
-        self.graph.origin = Origin { path, statement, span, ..Origin::default() };
+        self.graph.origin = Origin { path, statement, span, served, ..Origin::default() };
+    }
+
+    /// The statement that a frame is at, in words.
+    fn served(&mut self, frame: usize) -> Option<Rc<Served>> {
+        let Frame { layer, function, site, statement, stated, served, .. } = &mut self.frames[frame];
+        if let Some(known) = served {
+            return Some(known.clone());
+        }
+        let span = match stated {
+            Stated::Nothing => return None,
+            Stated::Statement(statement) => statement.span,
+            Stated::Tail(value) => value.span,
+        };
+        self.spans.push(site.as_ref().map_or_else(|| span.into(), |site| site.at(span)));
+        let made = Rc::new(Served {
+            path: layer.instance.member_path.clone(),
+            function: function.to_string(),
+            number: *statement,
+            text: describe::statement(*stated),
+            span: Some(SpanId(self.spans.len() as u32 - 1)),
+        });
+        Some(served.insert(made).clone())
     }
 
     /// Without reports: what fails here is reported elsewhere.

@@ -41,9 +41,10 @@ pub(in super::super) fn candidates() -> (Vec<Candidate>, Vec<String>) {
 }
 
 impl Candidate {
-    pub(in super::super) fn open(&self) -> Result<gpu::Context, String> {
+    /// `timing`: whether its clock will be asked.
+    pub(in super::super) fn open(&self, timing: bool) -> Result<gpu::Context, String> {
         let _exclusive = exclusive();
-        let desc = gpu::ContextDesc { device_id: Some(self.id), ..Default::default() };
+        let desc = gpu::ContextDesc { device_id: Some(self.id), timing, ..Default::default() };
         // SAFETY: the call asks that no other code changes the process environment or the driver's state at the same
         // time; nothing of this crate does.
         #[allow(unsafe_code)]

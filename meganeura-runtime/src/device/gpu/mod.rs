@@ -182,6 +182,11 @@ impl Gpu {
         pipeline
     }
 
+    /// Waits for all that was submitted; the times of timed recordings are told then.
+    pub fn settle(&self) -> Result<()> {
+        self.shared.queue.settle()
+    }
+
     /// Begins a recording.
     pub fn recorder(&self) -> Result<Recorder> {
         Recorder::new(&self.shared.queue)

@@ -3,12 +3,13 @@
 //! The driver library's `start` begins an encoder's next command buffer whether or not the device is done with it.
 //! So each encoder here has a single one, and is handed out again only after its sync point was reached; there are
 //! at most [`IN_FLIGHT`] of them unless recordings that are kept need more. What a submission uses is held beside
-//! its encoder and let go when the sync point is seen.
+//! its encoder and let go when the sync point is seen; that is also when the times of a timed recording are read.
 
 use super::buffer::Buffer;
 use super::context::{Context, SyncPoint};
 use super::pipeline::Pipeline;
 use crate::Result;
+use crate::device::Times;
 use blade_graphics as gpu;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -26,6 +27,8 @@ pub(super) enum Keep {
 /// An encoder with one command buffer.
 pub(super) struct Encoder {
     pub(super) raw: gpu::CommandEncoder,
+    /// Whether it has begun its command buffer, in which nothing is recorded yet.
+    begun: bool,
 }
 
 // SAFETY: an encoder is not `Send` because it holds pointers into mapped memory of its own and the driver's handles,
@@ -37,6 +40,8 @@ struct Flight {
     encoder: Encoder,
     point: SyncPoint,
     keep: Vec<Keep>,
+    /// Where the times of its passes go.
+    times: Option<Arc<Times>>,
 }
 
 pub(super) struct Queue {
@@ -87,6 +92,9 @@ impl Queue {
                 _ => break self.create()?,
             }
         };
+        if std::mem::take(&mut encoder.begun) {
+            return Ok(encoder);
+        }
         let started = self.context.call("beginning a command buffer", |_| encoder.raw.start());
         if let Err(error) = started {
             self.destroy(encoder);
@@ -95,8 +103,14 @@ impl Queue {
         Ok(encoder)
     }
 
-    /// Submits command buffers in their order; the point is reached when all are done.
-    pub(super) fn submit(&self, encoders: Vec<Encoder>, keep: Vec<Keep>) -> Result<SyncPoint> {
+    /// Submits command buffers in their order; the point is reached when all are done. The times of passes that are
+    /// named by a number go to `times` when that is seen.
+    pub(super) fn submit(
+        &self,
+        encoders: Vec<Encoder>,
+        keep: Vec<Keep>,
+        times: Option<&Arc<Times>>,
+    ) -> Result<SyncPoint> {
         // The lock spans the submissions, so that flights are in the order of their points.
         let mut state = self.lock();
         let mut keep = Some(keep);
@@ -106,7 +120,7 @@ impl Queue {
             let point = self.context.call("submitting", |gpu| SyncPoint(gpu.submit(&mut encoder.raw)))?;
             last = Some(point.clone());
             let keep = if index + 1 == count { keep.take().unwrap_or_default() } else { Vec::new() };
-            state.flights.push_back(Flight { encoder, point, keep });
+            state.flights.push_back(Flight { encoder, point, keep, times: times.cloned() });
         }
         let Some(last) = last else { unreachable!("a recording has at least one encoder") };
         Ok(last)
@@ -127,8 +141,11 @@ impl Queue {
             if !self.context.wait(&flight.point, 0)? {
                 break;
             }
-            let Some(Flight { encoder, keep, .. }) = state.flights.pop_front() else { break };
+            let Some(Flight { mut encoder, keep, times, .. }) = state.flights.pop_front() else { break };
             done.push(keep);
+            if let Some(times) = times {
+                self.tell(&mut encoder, &times)?;
+            }
             state.idle.push(encoder);
         }
         drop(state);
@@ -136,11 +153,33 @@ impl Queue {
         Ok(())
     }
 
+    /// Waits for everything that was submitted and lets go of it, so that all times are told.
+    pub(super) fn settle(&self) -> Result<()> {
+        let last = self.lock().flights.back().map(|flight| flight.point.clone());
+        if let Some(point) = last {
+            self.context.wait(&point, u32::MAX)?;
+        }
+        self.reap()
+    }
+
+    /// The driver library reads the times of a command buffer when the encoder begins its next one.
+    fn tell(&self, encoder: &mut Encoder, times: &Times) -> Result<()> {
+        self.context.call("reading times", |_| {
+            encoder.raw.start();
+            encoder.begun = true;
+            for (name, time) in encoder.raw.timings() {
+                if let Ok(step) = name.parse() {
+                    times.add(step, *time);
+                }
+            }
+        })
+    }
+
     fn create(&self) -> Result<Encoder> {
         let desc = gpu::CommandEncoderDesc { name: "", buffer_count: 1, manual_barriers: true };
         let raw = self.context.call("creating a command encoder", |gpu| gpu.create_command_encoder(desc))?;
         self.encoders.fetch_add(1, Ordering::Relaxed);
-        Ok(Encoder { raw })
+        Ok(Encoder { raw, begun: false })
     }
 
     fn destroy(&self, mut encoder: Encoder) {
@@ -157,7 +196,7 @@ impl Queue {
 impl Drop for Queue {
     fn drop(&mut self) {
         let State { idle, flights } = std::mem::take(&mut *self.lock());
-        for Flight { encoder, point, keep } in flights {
+        for Flight { encoder, point, keep, .. } in flights {
             if self.context.wait(&point, u32::MAX).is_err() {
                 log::debug!("a submission of a lost device is not waited for");
             }

@@ -10,11 +10,15 @@ use super::context::{Context, SyncPoint};
 use super::limits::{self, BINDING_ALIGNMENT};
 use super::pipeline::{Arguments, Pipeline};
 use super::queue::{Encoder, Keep, Queue};
+use crate::device::Times;
 use crate::{Error, Result};
 use std::sync::Arc;
 
 /// Dispatches in one command buffer: each may take 256 of the 2²⁰ bytes that the driver library has for words.
 const DISPATCHES_PER_ENCODER: usize = 4_000;
+
+/// Passes in one command buffer: as many as the driver library can tell the times of.
+const PASSES_PER_ENCODER: usize = blade_graphics::limits::PASS_COUNT;
 
 /// One launch of a kernel.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +67,7 @@ pub struct Recorder {
     id: u64,
     passes: usize,
     dispatches: usize,
+    times: Option<Arc<Times>>,
     /// Whether a command was refused: what was recorded before it must not run alone.
     refused: bool,
 }
@@ -76,14 +81,27 @@ pub struct Submission {
 
 impl Recorder {
     pub(super) fn new(queue: &Arc<Queue>) -> Result<Self> {
-        let encoders = vec![queue.take()?];
-        let id = queue.next_id();
-        Ok(Self { queue: queue.clone(), encoders, keep: Vec::new(), id, passes: 0, dispatches: 0, refused: false })
+        let (encoders, id, keep) = (vec![queue.take()?], queue.next_id(), Vec::new());
+        let (passes, dispatches, times, refused) = Default::default();
+        Ok(Self { queue: queue.clone(), encoders, keep, id, passes, dispatches, times, refused })
     }
 
     /// Records dispatches into one compute pass. After an error the recording cannot be submitted.
     pub fn compute<'a>(&mut self, dispatches: impl IntoIterator<Item = Dispatch<'a>>) -> Result<()> {
-        let result = self.record_dispatches(dispatches);
+        let result = self.record_dispatches("", dispatches);
+        self.refused |= result.is_err();
+        result
+    }
+
+    /// Records the dispatches of a step into a pass of its own, whose time is told to `times` when the recording was
+    /// submitted and the device is done with it. After an error the recording cannot be submitted.
+    pub fn compute_timed(&mut self, step: usize, dispatches: &[Dispatch<'_>], times: &Arc<Times>) -> Result<()> {
+        self.times = Some(times.clone());
+        let runs = dispatches.iter().any(|dispatch| !dispatch.grid.contains(&0));
+        let result = match runs {
+            true => self.record_dispatches(&step.to_string(), dispatches.iter().copied()),
+            false => dispatches.iter().try_for_each(|dispatch| check(self.queue.context(), dispatch)),
+        };
         self.refused |= result.is_err();
         result
     }
@@ -105,11 +123,11 @@ impl Recorder {
         }
         let encoders = std::mem::take(&mut self.encoders);
         let keep = std::mem::take(&mut self.keep);
-        let point = self.queue.submit(encoders, keep)?;
+        let point = self.queue.submit(encoders, keep, self.times.as_ref())?;
         Ok(Submission { context, point })
     }
 
-    fn record_dispatches<'a>(&mut self, dispatches: impl IntoIterator<Item = Dispatch<'a>>) -> Result<()> {
+    fn record_dispatches<'a>(&mut self, name: &str, dispatches: impl IntoIterator<Item = Dispatch<'a>>) -> Result<()> {
         let mut dispatches = dispatches.into_iter().peekable();
         let context = self.queue.context().clone();
         while dispatches.peek().is_some() {
@@ -117,7 +135,7 @@ impl Recorder {
             let Self { encoders, keep, id, dispatches: count, .. } = self;
             let Some(encoder) = encoders.last_mut() else { unreachable!("there is always an encoder") };
             context.call("recording dispatches", |_| {
-                let mut pass = encoder.raw.compute("");
+                let mut pass = encoder.raw.compute(name);
                 let mut barrier = false;
                 while *count < DISPATCHES_PER_ENCODER {
                     let Some(dispatch) = dispatches.next() else { return Ok(()) };
@@ -172,7 +190,7 @@ impl Recorder {
     }
 
     fn begin_pass(&mut self) -> Result<()> {
-        if self.dispatches >= DISPATCHES_PER_ENCODER {
+        if self.dispatches >= DISPATCHES_PER_ENCODER || self.passes >= PASSES_PER_ENCODER {
             self.encoders.push(self.queue.take()?);
             self.dispatches = 0;
             self.passes = 0;
