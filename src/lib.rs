@@ -7,6 +7,7 @@
 #![doc = ""]
 #![doc = include_str!("../docs/first-model.md")]
 
+pub use meganeura_runtime::generate;
 pub use meganeura_runtime::{
     Adam, AdamW, Batch, DataLoader, Device, DeviceInfo, DeviceKind, DeviceOptions, Error, Gradients, IntoArgument,
     Loader, Loss, NotFinite, Optimizer, Picture, Profile, Result, Schedule, Sgd, StepTime, Tensor, Trace, Values,

@@ -103,7 +103,7 @@ pub enum Error {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WeightProblem {
-    /// The header is not that of a safetensors file.
+    /// The header is not that of a safetensors or GGUF file.
     #[error("unreadable header: {0}")]
     Header(String),
     /// The file is not as long as its header says.
@@ -145,7 +145,7 @@ pub enum WeightProblem {
         found: Vec<usize>,
     },
     /// A tensor has elements that do not convert.
-    #[error("`{name}`: expected elements F32, F16 or BF16, found {found}")]
+    #[error("`{name}`: expected elements that convert to f32, found {found}")]
     Type {
         /// The tensor.
         name: String,

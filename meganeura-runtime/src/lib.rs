@@ -10,6 +10,8 @@ mod data;
 #[doc(hidden)]
 pub mod device;
 mod error;
+pub mod generate;
+mod gguf;
 #[doc(hidden)]
 pub mod init;
 mod optimizer;

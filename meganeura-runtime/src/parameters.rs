@@ -47,9 +47,10 @@ impl Parameters {
         self.storage.at(spot)
     }
 
-    /// Sets one row of a tensor.
-    pub(crate) fn write(&self, device: &Device, tensor: usize, row: usize, values: &[f32]) -> Result<()> {
-        match self.at(tensor, row as u64 * self.strides[tensor]) {
+    /// Sets elements of one row of a tensor, from element `first` on.
+    pub(crate) fn write(&self, device: &Device, tensor: usize, row: usize, first: usize, values: &[f32]) -> Result<()> {
+        let offset = row as u64 * self.strides[tensor] + first as u64 * ELEMENT.unsigned_abs();
+        match self.at(tensor, offset) {
             Some(to) => device.upload(to, bytemuck::cast_slice(values)),
             None => Ok(()),
         }

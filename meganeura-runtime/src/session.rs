@@ -138,6 +138,9 @@ impl Trace {
     }
 }
 
+/// Elements that are converted and copied at a time while a file is loaded.
+const LOADED: usize = 1 << 18;
+
 /// One tensor: of an array of layers, the one of this row.
 struct Row {
     tensor: usize,
@@ -176,16 +179,21 @@ impl Session {
         let rules = &session.model.ignored.iter().fold(rules, Rules::allow_unexpected);
         let expected = |row: Row| Expected { name: row.name, shape: row.shape };
         let weights = Weights::open(source, &session.rows().map(expected).collect::<Vec<_>>(), rules)?;
+        let mut values = vec![];
         for (index, row) in session.rows().enumerate() {
             if !weights.has(index) {
                 session.initialise(&row, 0)?;
                 continue;
             }
-            let mut values = vec![0.0; row.shape.iter().product()];
-            if !weights.read(index, 0, &mut values) {
-                return Err(Error::Kernel { kernel: row.name, problem: "checked weights cannot be read".into() });
+            let elements: usize = row.shape.iter().product();
+            values.resize(elements.min(LOADED), 0.0);
+            for first in (0..elements).step_by(LOADED) {
+                let values = &mut values[..LOADED.min(elements - first)];
+                if !weights.read(index, first, values) {
+                    return Err(Error::Kernel { kernel: row.name, problem: "checked weights cannot be read".into() });
+                }
+                session.parameters.write(device, row.tensor, row.row, first, values)?;
             }
-            session.write(row.tensor, row.row, &values)?;
         }
         Ok(session)
     }
@@ -235,7 +243,7 @@ impl Session {
                 let shape = sizes(tensor.one());
                 let mut values = vec![0.0; shape.iter().product()];
                 Values::new(&tensor.init, 0, &name, &shape)?.fill(0, &mut values);
-                states.write(&self.device, index, row, &values)?;
+                states.write(&self.device, index, row, 0, &values)?;
             }
         }
         Ok(states)
@@ -243,7 +251,7 @@ impl Session {
 
     /// Sets one row of a tensor of the model, by their numbers.
     pub fn write(&self, tensor: usize, row: usize, values: &[f32]) -> Result<()> {
-        self.parameters.write(&self.device, tensor, row, values)
+        self.parameters.write(&self.device, tensor, row, 0, values)
     }
 
     /// Sets all states to zero, and the number of calls too.

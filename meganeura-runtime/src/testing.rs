@@ -1,5 +1,7 @@
 //! The devices that tests run on: one suite, all of them.
 
+pub mod gguf;
+
 use std::io::Write;
 use std::sync::Once;
 

@@ -151,7 +151,7 @@ fn one_error_lists_every_problem() {
         [
             "  missing `fc1.weight` [2]",
             "  `fc2.weight`: expected shape [2, 3], found [3, 2] (the transpose)",
-            "  `fc3.weight`: expected elements F32, F16 or BF16, found I64",
+            "  `fc3.weight`: expected elements that convert to f32, found I64",
             "  `fc4.weight`: expected shape [2, 2], found [1, 2]",
             "  unexpected `fc1.weigth` [2], similar to `fc1.weight`",
             "  unexpected `steps` []",
@@ -179,6 +179,23 @@ fn rules_allow_and_rename() {
     let collide = Rules::default().rename_with(|_| "same".to_string());
     let found = problems_with(&bytes, &[("same", &[1])], &collide);
     assert!(matches!(&found[0], WeightProblem::Renamed { name, .. } if name == "same"), "{found:?}");
+}
+
+#[test]
+fn a_tied_tensor_that_the_file_omits_is_its_twin_and_one_that_it_repeats_is_no_other() {
+    let (embed, head): (&str, &str) = ("lm.model.embed_tokens.weight", "lm.lm_head.weight");
+    let bytes = file(&[(embed, "F32", &[2, 1], f32s(&[1.5, 2.5]))]);
+    let both = expected(&[(head, &[2, 1]), (embed, &[2, 1])]);
+    let weights = Weights::open(&bytes, &both, &Rules::default()).unwrap();
+    assert_eq!((weights.to_vec(0).unwrap(), weights.to_vec(1).unwrap()), (vec![1.5, 2.5], vec![1.5, 2.5]));
+    let twice = |head_data: &[f32]| {
+        file(&[(embed, "F32", &[2, 1], f32s(&[1.5, 2.5])), (head, "F32", &[2, 1], f32s(head_data))])
+    };
+    let repeated = twice(&[1.5, 2.5]);
+    let weights = Weights::open(&repeated, &both[1..], &Rules::default()).unwrap();
+    assert_eq!(weights.to_vec(0).unwrap(), [1.5, 2.5]);
+    let found = problems(&twice(&[1.5, 2.0]), &[(embed, &[2, 1])]);
+    assert!(matches!(&found[..], [WeightProblem::Unexpected { name, .. }] if name == head), "{found:?}");
 }
 
 #[test]

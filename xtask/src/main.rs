@@ -1,6 +1,7 @@
-//! Development tasks: `cargo xtask ci | bench | bless | fuzz`.
+//! Development tasks: `cargo xtask ci | bench | bless | fetch | fuzz`.
 
 mod bench;
+mod fetch;
 mod run;
 
 use std::process::ExitCode;
@@ -9,6 +10,7 @@ const USAGE: &str = "usage: cargo xtask <task>
   ci      everything that has to pass: format, lints, documentation, tests, the README's commands
   bench   measures the speed of what is here: JSON lines, then a table
   bless   writes the expected output of tests anew
+  fetch   downloads a published model into target/models/; without a name it lists them
   fuzz    gives the compiler inputs that nobody would write, 100,000 or as many as said";
 
 fn main() -> ExitCode {
@@ -18,6 +20,8 @@ fn main() -> ExitCode {
         ["ci"] => run::ci(),
         ["bench", options @ ..] => bench::run(options),
         ["bless"] => run::bless(),
+        ["fetch"] => fetch::list(),
+        ["fetch", name] => fetch::fetch(name),
         ["fuzz"] => run::fuzz("100000"),
         ["fuzz", count] => run::fuzz(count),
         _ => Err(USAGE.to_string()),

@@ -1,7 +1,7 @@
 //! Stored tensors against what a model expects; every difference is one problem.
 
 use super::container::Container;
-use super::convert::converts;
+use super::published::twins;
 use super::{Expected, Rules};
 use crate::error::WeightProblem;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,10 +30,15 @@ pub(super) fn check(
             stored.insert(renamed, name);
         }
     }
+    let fits = |name: &str, shape: &[usize]| container.stored(name).is_some_and(|stored| stored.shape == *shape);
     let mut names = Vec::with_capacity(expected.len());
     let mut missing = Vec::new();
     for Expected { name, shape } in expected {
-        let found = stored.get(name).and_then(|stored| Some((*stored, container.stored(stored)?)));
+        // A tensor that the file omits is its twin, if it may be one with another.
+        let own = stored.get(name).copied();
+        let own =
+            own.or_else(|| twins(name).find_map(|twin| stored.get(&twin).copied().filter(|twin| fits(twin, shape))));
+        let found = own.and_then(|stored| Some((stored, container.stored(stored)?)));
         names.push(found.map(|(name, _)| name.to_string()));
         let Some((_, found)) = found else {
             if !rules.may_miss(name) {
@@ -46,13 +51,25 @@ pub(super) fn check(
             let (expected, found) = (shape.clone(), found.shape.clone());
             problems.push(WeightProblem::Shape { name: name.clone(), expected, found });
         }
-        if !converts(found.kind) {
+        if found.kind.block().is_none() {
             problems.push(WeightProblem::Type { name: name.clone(), found: found.kind.to_string() });
         }
     }
     let wanted: BTreeSet<&str> = expected.iter().map(|expected| expected.name.as_str()).collect();
-    let unexpected: Vec<_> =
-        stored.iter().filter(|(name, _)| !wanted.contains(name.as_str()) && !rules.may_have(name)).collect();
+    // A tensor that the file repeats is no other: it is only in the way if its values differ.
+    let repeats = |name: &str, own: &str| {
+        let twin = |twin: String| {
+            wanted.contains(twin.as_str()) && stored.get(&twin).is_some_and(|twin| container.same(own, twin))
+        };
+        twins(name).any(twin)
+    };
+    // One that stands for a tensor of another name is not unexpected either.
+    let used: BTreeSet<&str> = names.iter().flatten().map(String::as_str).collect();
+    let unexpected: Vec<_> = stored
+        .iter()
+        .filter(|(name, _)| !wanted.contains(name.as_str()) && !rules.may_have(name))
+        .filter(|(name, own)| !used.contains(*own) && !repeats(name, own))
+        .collect();
     let hints = unexpected.len() * missing.len() <= HINTS;
     for (name, stored) in unexpected {
         let nearest = if hints { nearest(name, missing.iter().copied()) } else { None };

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// What a file contains.
-pub(super) enum FileBytes<'a> {
+pub(crate) enum FileBytes<'a> {
     Mapped(memmap2::Mmap),
     Given(&'a [u8]),
 }
@@ -16,7 +16,7 @@ impl FileBytes<'_> {
     /// Maps a file.
     ///
     /// Saving puts a new file in place of the old one, so this stays what it was while the file is saved over.
-    pub(super) fn open(path: &Path) -> Result<Self> {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
         let open = || {
             let file = File::open(path)?;
             let metadata = file.metadata()?;
@@ -34,7 +34,7 @@ impl FileBytes<'_> {
         open().map_err(|error| error_at("reading", path, error))
     }
 
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         match self {
             Self::Mapped(map) => map,
             Self::Given(bytes) => bytes,

@@ -1,17 +1,21 @@
-//! Weights of models in files: safetensors, in one file or in shards with an index.
+//! Weights of models in files: safetensors, in one file or in shards with an index, and GGUF.
 //!
 //! What comes in is a path or bytes and what a model expects; what goes out are named f32 tensors that are known to
 //! be complete. All checks happen before the first element is read and all their problems are in one error, so
 //! nothing is ever half loaded. Files are mapped, not read; saving never writes into an existing file.
 
+mod blocks;
 mod check;
 mod container;
 mod convert;
 mod file;
+mod kind;
 mod loader;
+mod published;
 mod rules;
 mod save;
 
+pub(crate) use file::FileBytes;
 pub use loader::Loader;
 pub use rules::Rules;
 pub(crate) use rules::matches;
@@ -30,8 +34,8 @@ pub struct Expected {
     pub shape: Vec<usize>,
 }
 
-/// Where weights come from: a path (a `.safetensors` file, or the `.json` index of its shards), or the bytes of a
-/// file, as `include_bytes!` gives them.
+/// Where weights come from: a path (a `.safetensors` file, the `.json` index of its shards, or a `.gguf` file), or the
+/// bytes of a file, as `include_bytes!` gives them. What a file is shows in its first bytes, not in its name.
 ///
 /// Files are mapped, so no other program may shorten one or write into it while it is loaded; replacing it is fine.
 #[derive(Clone, Debug)]
@@ -72,8 +76,7 @@ impl<'a> Weights<'a> {
     /// Reads elements of expected tensor `index` from element `first` on as f32; false if it is absent.
     pub fn read(&self, index: usize, first: usize, into: &mut [f32]) -> bool {
         let Some(Some(name)) = self.names.get(index) else { return false };
-        let Some((kind, bytes)) = self.container.bytes(name) else { return false };
-        convert::to_f32(kind, bytes, first, into)
+        self.container.read(name, first, into)
     }
 
     /// All elements of expected tensor `index`; none if it is absent.
