@@ -5,6 +5,7 @@
 
 mod decode;
 mod depth;
+mod kernels;
 mod mlp;
 mod products;
 
@@ -24,16 +25,24 @@ pub struct Figure {
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let begun = Instant::now();
-    let device = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (tune, words) = match words[..] {
+        ["--tune", ref rest @ ..] => (true, rest),
+        ref all => (false, all),
+    };
+    let device = match words[..] {
         [] => Device::open()?,
         ["--device", "gpu"] => Device::gpu()?,
         ["--device", "host"] => Device::host(),
         ["--device", name] => Device::named(name)?,
-        _ => return Err("usage: meganeura-bench [--device gpu | --device host | --device NAME]".into()),
+        _ => return Err("usage: meganeura-bench [--tune] [--device gpu | --device host | --device NAME]".into()),
     };
+    if tune {
+        return kernels::tune::run(&device, kernels::product::With::Nothing);
+    }
     let open = Figure { name: "device_open", value: milliseconds(begun), unit: "ms", how: "once, cold" };
     let mut figures = vec![open];
-    for measure in [mlp::measure, depth::measure, decode::measure, products::measure] {
+    for measure in [mlp::measure, depth::measure, decode::measure, products::measure, kernels::measure] {
         figures.extend(measure(&device)?);
     }
     print(&device, &figures);
@@ -53,6 +62,6 @@ fn print(device: &Device, figures: &[Figure]) {
     }
     println!("\n{device}");
     for Figure { name, value, unit, how } in figures {
-        println!("{name:<24} {value:>12.4} {unit:<6} {how}");
+        println!("{name:<36} {value:>12.4} {unit:<6} {how}");
     }
 }

@@ -1,5 +1,6 @@
 //! `cargo xtask bench [--device NAME] [--torch PYTHON]`: builds and runs the measuring program, then the peers.
 //! `cargo xtask bench --expansion` measures the compiler instead, built with optimisation and without.
+//! `cargo xtask tune [--device NAME]` measures every form of a product against the table's choice.
 
 use std::process::Command;
 
@@ -26,12 +27,20 @@ pub fn run(options: &[&str]) -> Result<(), String> {
         }
         None => (options.to_vec(), None),
     };
-    let words = [&["run", "--release", "--quiet", "--package", "meganeura-bench", "--"], &own[..]].concat();
-    run::cargo(&words, &[])?;
+    measure(&own)?;
     let Some(python) = torch else { return Ok(()) };
     match Command::new(python).arg("bench/peers/mlp.py").status() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("{python}: {status}")),
         Err(error) => Err(format!("{python} cannot be run: {error}")),
     }
+}
+
+/// Lets `meganeura-bench` try every form of a product.
+pub fn tune(options: &[&str]) -> Result<(), String> {
+    measure(&[&["--tune"], options].concat())
+}
+
+fn measure(words: &[&str]) -> Result<(), String> {
+    run::cargo(&[&["run", "--release", "--quiet", "--package", "meganeura-bench", "--"], words].concat(), &[])
 }

@@ -1,8 +1,9 @@
 //! From kernel descriptions to WGSL.
 //!
 //! In comes a launch: kernels with places and shapes. Out come variants of it: texts, bindings, words and grids. A text
-//! depends on structure (template, programs, types, layouts, alignment), never on sizes: these are words. Workgroups
-//! of the members follow each other in one dispatch where all have one workgroup size, else each member has its own.
+//! depends on structure (template, programs, types, layouts, alignment); sizes are words, and count only for the form of
+//! a product (contract/table.rs) and where its sum is known to end with a whole turn. Workgroups of the members follow
+//! each other in one dispatch where all have one workgroup size, else each member has its own.
 
 mod column_sum;
 mod concat;
@@ -27,7 +28,8 @@ use crate::dim::{Dim, Symbols, product};
 use crate::kernel::Kernel;
 use crate::schedule::{Condition, Dispatch, Member, Variant};
 
-use contract::{Form, Tile};
+use contract::Choosing;
+pub use contract::{Form, Tile, Vector};
 use launch::{Body, Launch};
 pub use text::Texts;
 pub use validate::validate;
@@ -70,22 +72,28 @@ enum Choice {
     Contract(Form),
 }
 
-/// Tiles with the sum split in two, within the memory that every device has.
-const TILE: Tile = Tile { rows: 32, columns: 32, each: 4, parts: 2 };
-/// The same split in four, for devices with more of it.
-const SPLIT: Tile = Tile { rows: 32, columns: 32, each: 4, parts: 4 };
-/// For results large enough to occupy a device without a split.
-const LARGE: Tile = Tile { rows: 64, columns: 64, each: 8, parts: 1 };
-/// Elements of the result from which on large tiles are faster.
-const FEW: i64 = 1 << 19;
-
 /// All ways to run a launch, best first; the last has [`Condition::Always`].
 pub fn variants(members: &[Member], symbols: &mut Symbols, texts: &mut Texts) -> Result<Vec<Variant>, Unsupported> {
-    let products = members.iter().filter(|member| matches!(member.kernel, Kernel::Contract(_)));
-    let results = products.fold(Dim::from(0), |sum, member| &sum + &product(&member.shape));
+    let mut products: Vec<Option<Choosing>> = vec![];
+    for (number, member) in members.iter().enumerate() {
+        let Kernel::Contract(contract) = &member.kernel else {
+            products.push(None);
+            continue;
+        };
+        let (rows, columns) = contract::sizes(&mut Launch::new(members, &[number], BTreeSet::new()), contract)?;
+        products.push(Some(Choosing { rows, columns, results: product(&member.shape) }));
+    }
+    let sum = |of: fn(&Choosing) -> &Dim| products.iter().flatten().fold(Dim::from(0), |sum, one| &sum + of(one));
+    let (columns, results) = (sum(|one| &one.columns), sum(|one| &one.results));
     let mut choices = vec![];
-    for member in 0..members.len() {
-        choices.push(ways(members, member, &results)?);
+    for (member, sizes) in products.into_iter().enumerate() {
+        choices.push(match sizes {
+            Some(Choosing { rows, .. }) => {
+                let sizes = Choosing { rows, columns: columns.clone(), results: results.clone() };
+                contract::choose(&sizes).into_iter().map(|(when, form)| (when, Choice::Contract(form))).collect()
+            }
+            None => ways(members, member)?,
+        });
     }
     let mut conditions: Vec<&Condition> = vec![];
     for (condition, _) in choices.iter().flatten().filter(|(condition, _)| *condition != Condition::Always) {
@@ -138,9 +146,8 @@ fn with_memory(condition: &Condition, bytes: u32) -> Condition {
     }
 }
 
-/// The ways of one member with their conditions; `results` counts the elements that all products of the launch make, so
-/// that products of one launch change their form together.
-fn ways(members: &[Member], member: usize, results: &Dim) -> Result<Vec<(Condition, Choice)>, Unsupported> {
+/// The ways of one member that is no product, with their conditions.
+fn ways(members: &[Member], member: usize) -> Result<Vec<(Condition, Choice)>, Unsupported> {
     let always = |choice| vec![(Condition::Always, choice)];
     Ok(match &members[member].kernel {
         Kernel::Rows(prog) if prog.reduces_rows() => {
@@ -155,27 +162,25 @@ fn ways(members: &[Member], member: usize, results: &Dim) -> Result<Vec<(Conditi
         Kernel::ScatterAdd(_) => always(Choice::ScatterAdd),
         Kernel::Scan(_) => always(Choice::Scan),
         Kernel::Concat(_) => always(Choice::Concat),
-        Kernel::Contract(contract) => {
-            let rows = contract::rows(&mut Launch::new(members, &[member], BTreeSet::new()), contract)?;
-            let [vector, tile, large] = [Form::Vector, Form::Tile(TILE), Form::Tile(LARGE)].map(Choice::Contract);
-            let mut ways = split(rows, 1, [vector.clone(), tile.clone()]);
-            if ways.pop_if(|(_, choice)| *choice == tile).is_some() {
-                for (condition, choice) in split(results.clone(), FEW, [tile.clone(), large]) {
-                    if choice == tile {
-                        // How many bytes it takes is known when it is written.
-                        let more = Condition::WorkgroupMemory(0);
-                        let all = match &condition {
-                            Condition::Always => more,
-                            other => Condition::All(vec![other.clone(), more]),
-                        };
-                        ways.push((all, Choice::Contract(Form::Tile(SPLIT))));
-                    }
-                    ways.push((condition, choice));
-                }
-            }
-            ways
-        }
+        Kernel::Contract(_) => unreachable!("the table chooses for products"),
     })
+}
+
+/// The dispatches of products that all take one form, whatever the table says, and the bytes of workgroup memory that
+/// these need: for measurements and tests.
+pub fn dispatches_as(
+    members: &[Member],
+    form: Form,
+    symbols: &mut Symbols,
+    texts: &mut Texts,
+) -> Result<(Vec<Dispatch>, u32), Unsupported> {
+    if members.iter().any(|member| !matches!(member.kernel, Kernel::Contract(_))) {
+        return Err(Unsupported::new("the form of a product for what is none"));
+    }
+    let mut bytes = 0;
+    let chosen = vec![Choice::Contract(form); members.len()];
+    let dispatches = dispatches(members, &chosen, symbols, texts, true, &mut bytes)?;
+    Ok((dispatches, bytes))
 }
 
 /// The first way where a size is at most `most`, else the second; only one where the size is a number. Bounds decide

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use meganeura_shaders::dim::{Dim, Env, Shape, Symbols};
-use meganeura_shaders::generate::{Texts, validate, variants};
+use meganeura_shaders::generate::{Form, Texts, dispatches_as, validate, variants};
 use meganeura_shaders::kernel::Kernel;
 use meganeura_shaders::prog::DType;
 use meganeura_shaders::reference::{Tensor, copy_targets, eval_typed};
@@ -207,6 +207,27 @@ impl Case {
         }
         assert!(held > 0, "some variant always holds");
         held
+    }
+
+    /// Runs it on Vulkan in one form, whatever the table says, and compares. Forms that need more workgroup memory than
+    /// the tests take are no case.
+    pub(crate) fn check_as(&self, devices: &mut Devices, form: Form, sizes: &[i64]) {
+        let Some(vulkan) = &mut devices.vulkan else { return };
+        let (mut symbols, mut texts) = (self.symbols.clone(), Texts::default());
+        let (dispatches, bytes) = dispatches_as(&self.members, form, &mut symbols, &mut texts)
+            .unwrap_or_else(|error| panic!("{form:?}: {error}"));
+        if bytes > 32 * 1024 {
+            return;
+        }
+        for text in texts.list() {
+            validate(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        }
+        let env = symbols.bind(sizes).unwrap_or_else(|error| panic!("{form:?} at {sizes:?}: {error}"));
+        let (memory, args) = self.memory(&env);
+        let expected = self.expected(&env, &memory, &args);
+        let runs = dispatches.iter().map(|dispatch| self.run(dispatch, &env, &texts));
+        let found = vulkan.run(&memory, &runs.collect::<Vec<_>>());
+        self.compare(&expected, &found, &format!("{form:?} at {sizes:?}\n{}", texts.list()[0]));
     }
 
     /// What the reference makes of the arguments: for each member the result and where its elements go; and memory with

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use meganeura_shaders::dim::{Dim, Shape, Symbols};
+use meganeura_shaders::generate::{Form, Tile, Vector};
 use meganeura_shaders::kernel::{Contract, Kernel, Spec, Term};
 use meganeura_shaders::pointwise::{Bin, Un};
 use meganeura_shaders::prog::{DType, Instr, Leaf, Linker, Prog, Reg};
@@ -390,7 +391,7 @@ fn several_products_share_a_left_side_or_bring_their_own() {
 }
 
 #[test]
-fn a_text_of_a_product_does_not_depend_on_sizes() {
+fn a_text_of_a_product_depends_on_sizes_only_where_the_table_or_whole_turns_do() {
     let texts = |high: i64, n: i64, k: i64| {
         let mut symbols = Symbols::default();
         let m = symbols.declare("m", 1, high, 1);
@@ -399,8 +400,121 @@ fn a_text_of_a_product_does_not_depend_on_sizes() {
     };
     let all = texts(4096, 576, 576);
     assert_eq!(all.len(), 4, "a vector, two small tiles, a large one");
-    assert_eq!(all, texts(8192, 1536, 576));
+    assert_eq!(all, texts(8192, 1024, 576));
     assert_eq!(all, texts(10_000, 64, 1024));
+    let more_columns = texts(4096, 3072, 576);
+    assert!(all[0] != more_columns[0] && all[1..] == more_columns[1..], "one row takes fewer lanes for a column");
+    let broken_turns = texts(4096, 576, 580);
+    assert!(all[0] == broken_turns[0] && all[1..].iter().zip(&broken_turns[1..]).all(|(a, b)| a != b));
+    assert_eq!(broken_turns, texts(4096, 64, 1028));
     assert_eq!(all, texts(8, 576, 576), "bounds do not count");
     assert_ne!(all, texts(4096, 577, 577));
+}
+
+/// The forms of the table, and others that `cargo xtask tune` tries: more parts, more threads, other proportions.
+const FORMS: [Form; 11] = [
+    tile(32, 32, 4, 2),
+    tile(32, 32, 4, 4),
+    tile(32, 64, 8, 4),
+    tile(64, 32, 4, 2),
+    tile(64, 64, 8, 1),
+    tile(64, 64, 8, 2),
+    tile(128, 64, 8, 1),
+    vector(256, 32),
+    vector(256, 64),
+    vector(256, 128),
+    vector(64, 32),
+];
+
+const fn tile(rows: u32, columns: u32, each: u32, parts: u32) -> Form {
+    Form::Tile(Tile { rows, columns, each, parts })
+}
+
+const fn vector(threads: u32, lanes: u32) -> Form {
+    Form::Vector(Vector { threads, lanes })
+}
+
+#[test]
+fn every_form_is_exact_around_its_own_edges_whether_or_not_its_turns_end_with_the_sum() {
+    let mut devices = Devices::open();
+    for form in FORMS {
+        let (rows, columns, turn) = match form {
+            Form::Tile(Tile { rows, columns, parts, .. }) => {
+                (i64::from(rows), i64::from(columns), 16 * i64::from(parts))
+            }
+            Form::Vector(Vector { threads, lanes }) => (1, i64::from(threads / lanes), i64::from(lanes)),
+        };
+        let last = if rows == 1 { 1 } else { rows + 1 };
+        for (step, sizes) in [
+            (
+                1,
+                [
+                    [last.min(rows), columns, turn],
+                    [last, columns - 1, turn - 1],
+                    [1, columns + 1, 2 * turn + 1],
+                    [1, 1, 1],
+                ],
+            ),
+            (4, [[last, columns + 4, 4], [rows, columns, turn + 4], [1, 4, 2 * turn], [last.min(37), 36, 3 * turn]]),
+            (turn, [[last, columns, turn], [rows, columns + 1, 2 * turn], [1, 1, turn], [last.min(37), 67, 3 * turn]]),
+        ] {
+            for (text, flat) in [("mk,nk->mn", true), ("mk,kn->mn", false)] {
+                let mut symbols = Symbols::default();
+                let multiple = if step == 4 { 4 } else { 1 };
+                let (m, n) = (symbols.declare("m", 1, 4096, 1), symbols.declare("n", multiple, 4096, multiple));
+                let k = symbols.declare("k", step, 4096, step);
+                let right: &[&Dim] = if flat { &[&n, &k] } else { &[&k, &n] };
+                let one = member(plain(text), &of(&[&[&m, &k], right]), Layout::Aligned, 0);
+                let case = Case::new(&symbols, vec![one]).exact();
+                for size in sizes {
+                    let n = if step == 4 { (size[1] + 3) / 4 * 4 } else { size[1].max(1) };
+                    let k = (size[2].max(1) + step - 1) / step * step;
+                    case.check_as(&mut devices, form, &[size[0], n, k]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_form_gathers_statistics_runs_row_programs_and_shares_left_sides() {
+    let mut devices = Devices::open();
+    for form in FORMS {
+        let rows = if matches!(form, Form::Vector(_)) { 1 } else { 67 };
+        for step in [1, 64] {
+            let mut symbols = Symbols::default();
+            let (m, n) = (symbols.declare("m", 1, 4096, 1), symbols.declare("n", 1, 4096, 1));
+            let k = symbols.declare("k", step, 4096, step);
+            let scaled = epilogue(&[Leaf::Acc(0), Leaf::Stat(0)], 1, |l, x| {
+                let scaled = l.mul(x[0], x[1]);
+                l.bin(Bin::Add, scaled, x[2])
+            });
+            let gained = program(2, |l, x| l.mul(x[0], x[1]));
+            let of_gained = {
+                let k = k.clone();
+                program(2, |l, x| rms_scale(l, x[0], &k))
+            };
+            let scale = Term { a: gained, stat: Some(of_gained), ..term("mk,nk->mn") };
+            let row_scale = Contract { terms: vec![scale], epi: scaled };
+            let prologue =
+                Contract { terms: vec![Term { a: rms_norm(&k), ..term("mk,nk->mn") }], epi: Prog::identity() };
+            let both = epilogue(&[Leaf::Acc(0), Leaf::Acc(1)], 0, |l, x| l.mul(x[0], x[1]));
+            let pair = Contract { terms: vec![term("mk,nk->mn"), term("mk,nk->mn")], epi: both };
+            let cases = [
+                (row_scale, of(&[&[&m, &k], &[&k], &[&n, &k], &[&n]])),
+                (prologue, of(&[&[&m, &k], &[&k], &[&n, &k]])),
+                (pair, of(&[&[&m, &k], &[&n, &k], &[&m, &k], &[&n, &k]])),
+            ];
+            for (number, (contract, args)) in cases.into_iter().enumerate() {
+                let mut one = member(Kernel::Contract(Arc::new(contract)), &args, Layout::Aligned, 0);
+                if number == 2 {
+                    // One left side for both products.
+                    one.reads[2].0 = one.reads[0].0.clone();
+                }
+                // Products of two sums of both signs would lose what cancels.
+                let case = Case::new(&symbols, vec![one]).data(positive);
+                case.check_as(&mut devices, form, &[rows, 37, 128 - 3 * i64::from(step == 1)]);
+            }
+        }
+    }
 }

@@ -3,6 +3,7 @@
 mod finish;
 mod plan;
 mod stage;
+mod table;
 mod tile;
 mod vector;
 
@@ -12,20 +13,13 @@ use crate::kernel::Contract;
 use super::Unsupported;
 use super::launch::{Body, Launch};
 
-pub(super) use tile::Tile;
+pub(super) use table::{Choosing, choose};
+pub use table::{Form, Tile, Vector};
 
-/// How a contraction runs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Form {
-    /// Register tiles.
-    Tile(Tile),
-    /// One row: lanes share a column's sum.
-    Vector,
-}
-
-/// The number of rows of the result, without batches.
-pub(super) fn rows(launch: &mut Launch<'_>, contract: &Contract) -> Result<Dim, Unsupported> {
-    Ok(plan::Plan::new(launch, contract)?.m.count())
+/// The number of rows of the result, without batches, and what there is for each: columns of all batches.
+pub(super) fn sizes(launch: &mut Launch<'_>, contract: &Contract) -> Result<(Dim, Dim), Unsupported> {
+    let plan = plan::Plan::new(launch, contract)?;
+    Ok((plan.m.count(), &plan.z.count() * &plan.n.count()))
 }
 
 /// The body of a contraction.
@@ -38,6 +32,6 @@ pub(super) fn body(
     let plan = plan::Plan::new(launch, contract)?;
     match form {
         Form::Tile(tile) => tile::body(launch, &plan, tile, symbols),
-        Form::Vector => vector::body(launch, &plan, symbols),
+        Form::Vector(vector) => vector::body(launch, &plan, vector, symbols),
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A side is staged along `k` or along its outer index (rows of the left, columns of the right), whichever is dense in
 //! memory: `quad` is the first of four indices that way within the tile, `line` the index the other way. Outer indices
-//! are clamped to the last one, whose results nobody writes; beyond the last `k` zeros are staged.
+//! are clamped to the last one, whose results nobody writes; beyond the last `k` zeros are staged. Where the count of
+//! `k` is known to be a multiple of what a workgroup takes in a turn, nothing is asked about its end.
 
 use crate::dim::Dim;
 use crate::prog::{DType, Instr, Reg};
@@ -23,6 +24,8 @@ pub(super) struct Target {
     pub outer: u32,
     /// The k step.
     pub depth: u32,
+    /// What all parts of the workgroup take of `k` in a turn.
+    pub turn: u32,
     /// Threads that stage together.
     pub threads: u32,
     /// The index of its first vec4 in `tile`.
@@ -42,6 +45,8 @@ pub(super) struct Stage<'s, 'p> {
     along_k: bool,
     /// No quad straddles the end.
     whole: bool,
+    /// No turn straddles the end of `k`.
+    even: bool,
     target: Target,
     piece: Piece,
     stats: Vec<(&'s Stat<'p>, Vec<Share>)>,
@@ -62,6 +67,7 @@ impl<'s, 'p> Stage<'s, 'p> {
         let along_k = rigid || lies_along_k(side, is_left);
         let outer = if is_left { &plan.m } else { &plan.n };
         let whole = is_whole(if along_k { &sweep.k.sizes } else { &outer.sizes });
+        let even = (whole || !along_k) && sweep.k.count().is_multiple_of(i64::from(target.turn));
         // What a row has once is known only where the row is what is summed.
         let given = if side.passes.typed.prog.reduces_rows() { side.passes.given() } else { Default::default() };
         let piece = side.passes.typed.piece(launch, side.passes.typed.prog.root(), &given, "at")?;
@@ -71,7 +77,7 @@ impl<'s, 'p> Stage<'s, 'p> {
         }
         let outer_count = launch.size(if is_left { "m" } else { "n" }, &outer.count());
         let limits = (outer_count, launch.size(&sweep.k.name, &sweep.k.count()));
-        Ok(Stage { plan, k: &sweep.k, side, is_left, along_k, whole, target, piece, stats, limits })
+        Ok(Stage { plan, k: &sweep.k, side, is_left, along_k, whole, even, target, piece, stats, limits })
     }
 
     fn quads(&self) -> u32 {
@@ -248,10 +254,16 @@ impl<'s, 'p> Stage<'s, 'p> {
                 continue;
             }
             let at_k: Vec<String> = if !self.along_k {
-                text += &format!("let {k} = min(k0 + {r}, {count} - 1u);\n");
+                text += &match self.even {
+                    true => format!("let {k} = k0 + {r};\n"),
+                    false => format!("let {k} = min(k0 + {r}, {count} - 1u);\n"),
+                };
                 vec![k]
             } else if self.whole {
-                text += &format!("let {k} = min(k0 + {q}, {count} - 4u);\n");
+                text += &match self.even {
+                    true => format!("let {k} = k0 + {q};\n"),
+                    false => format!("let {k} = min(k0 + {q}, {count} - 4u);\n"),
+                };
                 (0..4).map(|c| grouped(&k, c)).collect()
             } else {
                 for c in 0..4 {
@@ -283,7 +295,9 @@ impl<'s, 'p> Stage<'s, 'p> {
                 Some(Inlet::In(k)) if self.is_vector(k) => self.name(&format!("x{k}_"), e),
                 _ => four(DType::F32, |c| self.call(launch, &self.piece, e, c, &k_of(c))),
             };
-            let masked = if self.along_k && !self.whole {
+            let masked = if self.even {
+                vector
+            } else if self.along_k && !self.whole {
                 text += &format!("let {} = {vector};\n", self.name("all", e));
                 let all = self.name("all", e);
                 four(DType::F32, |c| format!("select(0.0f, {all}[{c}], {} < {count})", k_of(c)))
@@ -306,7 +320,10 @@ impl<'s, 'p> Stage<'s, 'p> {
                     for c in 0..4 {
                         let value = self.call(launch, piece, e, c, &k_of(c));
                         let joined = own.join(&part, &value);
-                        text += &format!("if ({} < {count}) {{\n    {part} = {joined};\n}}\n", k_of(c));
+                        text += &match self.even {
+                            true => format!("{part} = {joined};\n"),
+                            false => format!("if ({} < {count}) {{\n    {part} = {joined};\n}}\n", k_of(c)),
+                        };
                     }
                 }
             }

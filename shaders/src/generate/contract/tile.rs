@@ -10,33 +10,7 @@ use super::super::text::fill;
 use super::finish::{self, is_wide};
 use super::plan::{Class, Plan, Side, Sweep};
 use super::stage::{Stage, Target, reductions};
-
-/// The k step.
-const DEPTH: u32 = 16;
-
-/// The shape of a tile.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in super::super) struct Tile {
-    /// Rows.
-    pub rows: u32,
-    /// Columns.
-    pub columns: u32,
-    /// Rows of one thread, a multiple of 4; it has 4 columns.
-    pub each: u32,
-    /// Parts of the workgroup among which the sum is split.
-    pub parts: u32,
-}
-
-impl Tile {
-    fn threads(&self) -> u32 {
-        self.rows / self.each * (self.columns / 4)
-    }
-
-    /// Vec4s of workgroup memory for one part with so many rights.
-    fn share(&self, rights: u32) -> u32 {
-        DEPTH * (self.rows / 4 + 1 + rights * (self.columns / 4 + 1))
-    }
-}
+use super::table::{DEPTH, Tile};
 
 pub(super) fn body(
     launch: &mut Launch<'_>,
@@ -93,7 +67,8 @@ fn sweep_text(
         1 => format!("{first}u"),
         _ => plus(&format!("part * {share}u"), first),
     };
-    let target = |outer: u32, first: u32| Target { outer, depth: DEPTH, threads: each, first: start(first) };
+    let turn = DEPTH * parts;
+    let target = |outer: u32, first: u32| Target { outer, depth: DEPTH, turn, threads: each, first: start(first) };
     let mut rows = String::new();
     if sweep.left.passes.typed.prog.reduces_rows() {
         rows += &rows_first(launch, plan, sweep, tile, &sweep.left.passes, &mut |launch, passes, row| {

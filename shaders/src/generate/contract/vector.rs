@@ -11,21 +11,26 @@ use super::super::text::fill;
 use super::finish::{self, is_still, is_whole, is_wide};
 use super::plan::{Class, Moving, Plan, Side, Sweep};
 use super::stage::{gathered, lies_along_k};
+use super::table::Vector;
 use super::tile::{row_coordinates, row_inputs};
 
-const THREADS: u32 = 256;
-
-pub(super) fn body(launch: &mut Launch<'_>, plan: &Plan<'_>, symbols: &mut Symbols) -> Result<Body, Unsupported> {
+pub(super) fn body(
+    launch: &mut Launch<'_>,
+    plan: &Plan<'_>,
+    form: Vector,
+    symbols: &mut Symbols,
+) -> Result<Body, Unsupported> {
     let along_k = plan.sweeps.iter().flat_map(|sweep| &sweep.rights).all(|(_, side)| lies_along_k(side, false));
-    let count = if along_k { 32 } else { 8 };
-    let columns = THREADS / count;
+    let Vector { threads, lanes } = form;
+    let count = if along_k { lanes } else { lanes / 4 };
+    let columns = threads / count;
     let (column, thread) = match along_k {
         true => (format!("lane / {count}u"), format!("lane % {count}u")),
         false => (format!("lane % {columns}u"), format!("lane / {columns}u")),
     };
     let mut sweeps = String::new();
     for sweep in &plan.sweeps {
-        sweeps += &sweep_text(launch, plan, sweep, count)?;
+        sweeps += &sweep_text(launch, plan, sweep, count, threads)?;
     }
     let name = finish::function(launch, plan, 1)?;
     let sums: String = (0..plan.terms).map(|t| format!(", sum{t}")).collect();
@@ -47,7 +52,7 @@ pub(super) fn body(launch: &mut Launch<'_>, plan: &Plan<'_>, symbols: &mut Symbo
     );
     // No row, no workgroup: here the row count is at most 1.
     let groups = &(&plan.z.count() * &plan.m.count()) * &column_tiles;
-    Ok(Body { code, threads: THREADS, groups })
+    Ok(Body { code, threads, groups })
 }
 
 /// A side while its elements are loaded, at `k` (and the three after it).
@@ -59,7 +64,13 @@ struct Loading<'s, 'p> {
     wide: bool,
 }
 
-fn sweep_text(launch: &mut Launch<'_>, plan: &Plan<'_>, sweep: &Sweep<'_>, count: u32) -> Result<String, Unsupported> {
+fn sweep_text(
+    launch: &mut Launch<'_>,
+    plan: &Plan<'_>,
+    sweep: &Sweep<'_>,
+    count: u32,
+    threads: u32,
+) -> Result<String, Unsupported> {
     let sides = || std::iter::once(&sweep.left).chain(sweep.rights.iter().map(|(_, side)| side));
     let fits = |moving: &Moving| is_still(&moving.k) || is_wide(moving, &moving.k, &[&moving.z, &moving.n]);
     let wide = is_whole(&sweep.k.sizes) && sides().all(|side| side.inputs.iter().all(|(_, moving)| fits(moving)));
@@ -72,7 +83,7 @@ fn sweep_text(launch: &mut Launch<'_>, plan: &Plan<'_>, sweep: &Sweep<'_>, count
     let coordinate = |axis: u8| coordinates[usize::from(axis)].clone();
     if left_prog.typed.prog.reduces_rows() {
         // All threads walk over the one row together.
-        let lanes = Lanes { count: THREADS, lane: "lane".into(), first: "0u".into(), threads: THREADS };
+        let lanes = Lanes { count: threads, lane: "lane".into(), first: "0u".into(), threads };
         text += &left_prog.run(launch, &lanes, &inputs, &coordinate)?;
     }
     let (mut inside, mut totals, mut before) = (String::new(), vec![], String::new());
@@ -107,7 +118,7 @@ fn sweep_text(launch: &mut Launch<'_>, plan: &Plan<'_>, sweep: &Sweep<'_>, count
             }
             concluded += &stat.passes.scalars(launch, 1..stat.passes.levels(), &inputs, &coordinate, "")?;
         } else {
-            let lanes = Lanes { count: THREADS, lane: "lane".into(), first: "0u".into(), threads: THREADS };
+            let lanes = Lanes { count: threads, lane: "lane".into(), first: "0u".into(), threads };
             text += &stat.passes.run(launch, &lanes, &inputs, &coordinate)?;
         }
         let root = stat.passes.name(stat.passes.typed.prog.root());
@@ -120,7 +131,7 @@ fn sweep_text(launch: &mut Launch<'_>, plan: &Plan<'_>, sweep: &Sweep<'_>, count
         let share = if wide { format!("({acc}.x + {acc}.y) + ({acc}.z + {acc}.w)") } else { acc.clone() };
         text += &format!("var {} = {share};\n", own.part());
     }
-    let lanes = Lanes { count, lane: "thread".into(), first: "slot".into(), threads: THREADS };
+    let lanes = Lanes { count, lane: "thread".into(), first: "slot".into(), threads };
     let gathered: Vec<Gathered> = totals.into_iter().map(|(own, _)| own).collect();
     text += &reduce(launch, &lanes, &gathered);
     Ok(text + &concluded)
